@@ -43,6 +43,7 @@ from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.rewrite import rewrite
 from symgrad.ops.record import get
 from symgrad.proof.judge import vacuous
+from symgrad.proof.judge.approximations import smoothed
 from symgrad.proof.judge.calls import REAL, STATE, Calls, Trace, judge_calls
 from symgrad.proof.judge.conditions import FoundCondition, find_conditions
 from symgrad.proof.judge.decide import Judgement, beside, judge
@@ -822,7 +823,9 @@ def _kinks(
 ) -> list[Condition]:
     """The kinks of forward on sets that no other condition leaves out."""
     known = {one.code for one in printed if one.excepted and one.code}
-    found = [kink for one in judged for kink in kinks(one.subject, name)]
+    read = any(one.kind == "reading" for one in printed)
+    subjects = [(smoothed(one.subject) if read else None) or one.subject for one in judged]
+    found = [kink for subject in subjects for kink in kinks(subject, name)]
     return without_inside((one for one in found if one.code not in known), printed)
 
 

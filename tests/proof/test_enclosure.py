@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -185,8 +186,33 @@ def test_softplus_that_is_linear_above_is_read_as_smooth(beta: float, threshold:
     report = sg.verify(smooth, "n", suggest=False, audit=True)
     assert report.verdict == sg.PROVED, str(report)
     (reading,) = (one for one in report.conditions if one.kind == "reading")
-    assert f"linear above {threshold:g}" in reading.text
-    assert "off by at most" in reading.text
+    assert f"linear where x > {threshold / beta:g}" in reading.text
+    assert f"differs by at most {math.exp(-threshold) / beta:.1e}" in reading.text
+    assert not [one for one in report.conditions if one.excepted], str(report)
+
+
+def test_where_softplus_is_linear_is_left_out_if_something_grows_with_it() -> None:
+    def forward(x: Any) -> Any:
+        return (_steep(x, 1.0, 20.0) - x) * sg.exp(3 * x)
+
+    def backward(g: Any, x: Any) -> Any:
+        off = sg.softplus(x) - x
+        return g * (sg.sigmoid(x) - 1 + 3 * off) * sg.exp(3 * x)
+
+    report = sg.verify(saving_input(forward, backward), "n", suggest=False, audit=True)
+    assert report.verdict == sg.PROVED, str(report)
+    assert "x > 20" in [str(one) for one in report.conditions if one.excepted]
+
+
+def test_a_threshold_of_softplus_that_is_not_reached_is_not_printed() -> None:
+    report = sg.verify(
+        saving_input(
+            lambda x: _steep(-x.abs(), 1.0, 20.0), lambda g, x: -g * x.sign() * sg.sigmoid(-x.abs())
+        ),
+        "n", suggest=False,
+    )  # fmt: skip
+    assert report.verdict == sg.PROVED, str(report)
+    assert not [one for one in report.conditions if one.kind == "reading"], str(report)
 
 
 @pytest.mark.parametrize(

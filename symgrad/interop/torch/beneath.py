@@ -146,10 +146,21 @@ def _layer_norm(input: Any, shape: Any, weight: Any, bias: Any, eps: float) -> A
     return (normal if bias is None else normal + bias), mean, rstd
 
 
+def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:
+    """Torch's softplus, which is its argument above the threshold, the default one, too.
+
+    symgrad's own is the smooth function there.
+    """
+    smooth = FUNCTIONS["softplus"](input, beta)
+    scaled = input if isinstance(beta, (int, float)) and beta == 1 else input * beta
+    return FUNCTIONS["where"](scaled > threshold, input, smooth)
+
+
 _OWN: dict[str, Callable[..., Any]] = {
     "_softmax": lambda self, dim, half: FUNCTIONS["softmax"](self, dim),
     "_log_softmax": lambda self, dim, half: FUNCTIONS["log_softmax"](self, dim),
     "_to_copy": _to_copy,
+    "softplus": softplus,
     "_unsafe_view": lambda self, size: self.reshape(size),
     "_reshape_alias": lambda self, size, stride: self.view(size),
     "_local_scalar_dense": lambda self: self.item(),

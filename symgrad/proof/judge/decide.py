@@ -32,7 +32,7 @@ from symgrad.errors import DependencyError, SymgradError
 from symgrad.ir.function import Relation
 from symgrad.ir.graph import Graph
 from symgrad.proof.judge import equalities, nullsets, stated
-from symgrad.proof.judge.approximations import smoothed
+from symgrad.proof.judge.approximations import is_beyond, left_out, smoothed
 from symgrad.proof.judge.defined import Definedness, outside
 from symgrad.proof.judge.equalities import Solution
 from symgrad.proof.judge.equality import (
@@ -346,11 +346,12 @@ class _Decision:
     def _refuted_with(self, name: str, found: Counterexample | None, points: list[Point]) -> bool:
         if found is None:
             return False
-        if is_lost(self.subject, found):
+        excuse = self._excuse(found)
+        if excuse:
             self.found[name] = Judgement(
                 Verdict.UNDECIDED,
                 reason=f"it is not the derivative at a point{_of(found.point.sizes)} (yours "
-                f"{found.hand_text}, true {found.true_text}), but float64 rounds by more than that",
+                f"{found.hand_text}, true {found.true_text}), but {excuse}",
                 recognised=self.subject.recognised,
             )
             return True
@@ -363,6 +364,16 @@ class _Decision:
             failed=tuple(point.sizes for point in points),
         )
         return True
+
+    def _excuse(self, found: Counterexample) -> str:
+        """Why a difference is too small to refute anything; empty where it is not."""
+        if is_lost(self.subject, found):
+            return "float64 rounds by more than that"
+        near = abs(found.hand - found.true) <= DOUBLE_TOLERANCE * abs(found.true)
+        read = smoothed(self.subject) if near else None
+        if read is not None and is_beyond(read, found.point):
+            return "softplus differs by as much from the smooth function above its threshold"
+        return ""
 
     # -- 2: 60 digits
 
@@ -544,7 +555,11 @@ class _Decision:
         self.found[name] = Judgement(
             Verdict.PROVED,
             method=f"{equality.method}, almost everywhere" if almost else equality.method,
-            conditions=(*said, *defined.conditions(name, said, equality.known), *self._readings()),
+            conditions=(
+                *said,
+                *defined.conditions(name, said, equality.known),
+                *self._readings(name),
+            ),
             recognised=self.subject.recognised,
             solved=self.subject.solved,
             passed=tuple(point.sizes for point in self.evidence[name].passed),
@@ -572,8 +587,10 @@ class _Decision:
         found = other.found[name]
         return found if found.verdict is Verdict.PROVED else None
 
-    def _readings(self) -> Iterable[Condition]:
-        return (Condition("reading", said) for said in self.subject.read_as)
+    def _readings(self, name: str) -> Iterable[Condition]:
+        """What was read as something else, and what is left out where that may matter."""
+        readings = (Condition("reading", said) for said in self.subject.read_as)
+        return (*readings, *left_out(self.subject, name))
 
     def _proved_smooth(self, name: str) -> bool:
         """Is it right for the smooth function of which forward is a documented approximation?"""

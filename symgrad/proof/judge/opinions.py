@@ -10,10 +10,11 @@ the point.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 from symgrad.errors import SymgradError
 from symgrad.ir.graph import Node
-from symgrad.proof.judge.approximations import smoothed
+from symgrad.proof.judge.approximations import is_beyond, smoothed
 from symgrad.proof.judge.decide import Judgement
 from symgrad.proof.oracle.refute import Counterexample
 from symgrad.proof.oracle.subject import Subject
@@ -55,7 +56,9 @@ class Opinions:
         label = f"{', '.join(names)}{label}"
         if not self._can(read, label):
             return
-        found = audit(read, names, self.heard, conditional=conditional)
+        found = audit(
+            read, names, self.heard, conditional=conditional, excluded=partial(is_beyond, read)
+        )
         self.heard += 1
         if found.wrong is None:
             self.said[f"{label}: {found}"] = None

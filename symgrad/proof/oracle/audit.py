@@ -83,15 +83,19 @@ MISSED = f"a wrong gradient is missed at a point with probability 1/{DIRECTIONS}
 
 
 def audit(
-    subject: Subject, names: Sequence[str], seed: int = 0, *, conditional: bool = False
+    subject: Subject, names: Sequence[str], seed: int = 0, *, conditional: bool = False,
+    excluded: Callable[[Point], bool] = lambda point: False,
 ) -> Audited:  # fmt: skip
     """Compare gradients with the derivative until ``AUDIT_POINTS`` points agree, or one does not.
 
+    ``excluded``: is a point left out, since the program is read there as something else?
     ``conditional``: what is proved holds where printed conditions do, so that a gradient without a
     value shows nothing.
     """
 
     def compare(point: Point, random: Any, found: Audited) -> None:
+        if excluded(point):
+            raise Uncertain("the program is read as something else here")
         _compare(subject, names, point, random, found, conditional)
 
     return _audited(subject, seed, compare)

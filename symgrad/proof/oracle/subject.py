@@ -134,6 +134,8 @@ class Subject:
         self.by_name = {node.attributes["name"]: node for node in inputs}
         self.read_as: tuple[str, ...] = ()
         """What was put for approximations of it, as sentences."""
+        self.beyond: tuple[tuple[Node, str, Fraction], ...] = ()
+        """Where approximations differ: nodes, each with a relation and a number."""
         self.solved: Mapping[float, literals.Constant] = {}
         """What rounded literals of backward have to be, where that was found."""
         self.saved: tuple[Node, ...] = ()
@@ -191,6 +193,10 @@ class Subject:
         )
         found.settle_as(self.sampler.modes if self.settled else {})
         found.read_as, found.solved = self.read_as, self.solved
+        found.beyond = tuple(
+            (point if new is None else new.get(point, point), relation, limit)
+            for point, relation, limit in self.beyond
+        )
         return found
 
     def read(self, value: Scalar) -> Any:
