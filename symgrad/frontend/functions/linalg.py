@@ -208,7 +208,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SingularTr
     return SingularTransposed(*_decomposed(input))
 
 
-def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: Any = None) -> Singular:
+def linalg_svd(A: Tensor, full_matrices: bool = True) -> Singular:
     """``U``, ``S`` and ``Vᵀ`` with ``A = U diag(S) Vᵀ``; the full matrices of square ones alone."""
     rows, columns = as_tensor(A).node.shape[-2:]
     if full_matrices and not current().truth(rows, "==", columns):
@@ -217,7 +217,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: Any = None) -> 
     return Singular(left, values, transpose(right, -2, -1))
 
 
-def svdvals(A: Tensor, *, driver: Any = None) -> Tensor:
+def svdvals(A: Tensor) -> Tensor:
     """The singular values, in descending order."""
     return _decomposed(A)[1]
 
