@@ -89,6 +89,9 @@ class Declared:
             )  # fmt: skip
         with self._placed():
             meant = _callable(self.surrogate, function)
+            wrapped = vars(function).get("symgrad_meant")
+            if wrapped is not None:  # it is written for another library than its tensors
+                meant = wrapped.__func__(meant)
         function.symgrad_surrogate = staticmethod(meant)  # type: ignore[attr-defined]
         try:
             yield
@@ -360,10 +363,13 @@ def _callable(text: str, function: type[Function]) -> Callable[..., Any]:
                 return lambda x, *others, found=found: found(x)
         raise SpecError(
             f"surrogate: there is no function {text!r}",
-            hint='"identity", a function of torch, or an expression such as "torch.sigmoid(4 * x)"',
+            hint='"identity", a function of torch or JAX, or an expression such as'
+            ' "torch.sigmoid(4 * x)"',
         )
+    grouped = vars(function).get("symgrad_layout")
     plain, hidden = raw_method(function, "forward")
     names = list(plain.__code__.co_varnames[: plain.__code__.co_argcount])[hidden:]
+    names = names if grouped is None else list(grouped.names)
     try:
         code = compile(f"lambda {', '.join(names)}, *others: ({text})", "<surrogate>", "eval")
     except SyntaxError as error:
@@ -377,6 +383,9 @@ def _modules(function: type[Function]) -> dict[str, Any]:
     if "symgrad_original" in vars(function):
         torch: Any = sys.modules["torch"]
         return {"F": torch.nn.functional, "torch": torch, "special": torch.special}
+    if "symgrad_layout" in vars(function):
+        jax: Any = sys.modules["jax"]
+        return {"nn": jax.nn, "jnp": jax.numpy, "lax": jax.lax, "jax": jax}
     return {"sg": sys.modules["symgrad"]}
 
 

@@ -67,12 +67,14 @@ class Guest(Protocol):
 
     ``repairs``: are its Functions written in the words that repairs are written in?  ``library``:
     its name in messages.  ``spawns``: real calls are made by ``measured_all``, which looks after
-    processes itself, and not by ``measured`` in a fork.
+    processes itself, and not by ``measured`` in a fork.  ``shapes_hint``: how else shapes are
+    stated.
     """
 
     repairs: bool
     library: str
     spawns: bool
+    shapes_hint: str
 
     def variant(self, kind: type) -> type:
         """The class to make tensors and numbers of, in the place of a class of the frontend's."""

@@ -34,6 +34,7 @@ from symgrad.errors import (
     ControlFlowError,
     DTypeError,
     Location,
+    ShapeError,
     SpecError,
     SymgradError,
     counted,
@@ -217,13 +218,18 @@ class _Search:
     def _as_returned(self, found: _Trial) -> _Trial:
         """The same with tensors of as many axes as their gradients have.
 
-        torch raises an error where a gradient has fewer elements than its argument.
+        torch raises an error where a gradient has fewer elements than its argument, and JAX where
+        it has another shape.
         """
         _, graphs = self._forward(found.chosen)
         returned = {} if graphs is None else {
             one.input: one.returned.rank for case in graphs.cases for one in case.gradients
             if one.problem is not None and one.returned is not None
         }  # fmt: skip
+        for case in () if graphs is None else graphs.cases:
+            raised = case.problem
+            if isinstance(raised, ShapeError) and raised.gradient and raised.rank is not None:
+                returned[raised.gradient] = raised.rank
         chosen = list(found.chosen)
         for place, (unknown, one) in enumerate(zip(self.unknowns, found.chosen, strict=True)):
             rank = returned.get(unknown.name)
@@ -677,7 +683,8 @@ class _Search:
             location=self._place() or class_location(cls),
             hint='annotate forward, as in x: "f32[n m]"; or say --shapes '
             f'"{"; ".join(map(_likely, self.unknowns)) or "n m"}", one spec a tensor, where 2*n is '
-            "an even size, and --static NAME=VALUE for a non-tensor argument",
+            "an even size, and --static NAME=VALUE for a non-tensor argument"
+            + ("" if self.guest is None else self.guest.shapes_hint),
         )
 
 

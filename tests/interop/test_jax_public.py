@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 
 import symgrad as sg  # noqa: E402
+from symgrad.frontend.guests import taken  # noqa: E402
 from tests.interop.jax_public import KINDS, Affine, Kind  # noqa: E402
 
 pytestmark = pytest.mark.peers
@@ -135,3 +137,62 @@ def test_a_fixed_point_by_a_loop_says_what_it_cannot() -> None:
     made.defvjp(lambda a, x: (fixed(a, x), a), lambda a, g: (g, None))
     with pytest.raises(sg.SymgradError, match="number of steps depends on values"):
         sg.verify(made, "", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [("identity", "PROVED"), ("jnp.sin(x)", "REFUTED"), ("tanh", "REFUTED"), ("x + 1", "PROVED")],
+)
+def test_a_surrogate_declared_in_a_file_is_one_of_jax(
+    text: str, verdict: str, tmp_path: Path
+) -> None:
+    straight = KINDS["rounded"].function("straight")
+    file = tmp_path / "symgrad.toml"
+    name = f"{taken(straight).__module__}.{taken(straight).__qualname__}"
+    file.write_text(f'[functions."{name}"]\nsurrogate = "{text}"\nshapes = "n m"\n')
+    report = sg.verify(straight, config=file, suggest=False)
+    assert str(report.verdict) == verdict, str(report)
+    if verdict == "REFUTED":
+        replayed = report.inputs["x"].replayed
+        assert replayed is not None
+        assert replayed.confirmed
+
+
+def test_shapes_declared_in_a_file_stand_in_containers(tmp_path: Path) -> None:
+    one = KINDS["mlp"].function("right")
+    file = tmp_path / "symgrad.toml"
+    shapes = '{ params = { w1 = "d h", b1 = "h", w2 = "h o", b2 = "o" }, x = "n d" }'
+    name = f"{taken(one).__module__}.{taken(one).__qualname__}"
+    file.write_text(f'[functions."{name}"]\nshapes = {shapes}\n')
+    report = sg.verify(one, config=file, suggest=False)
+    assert str(report.verdict) == "PROVED"
+    assert "inferred" not in str(report)
+
+
+def test_what_gets_a_number_for_its_gradient_is_one() -> None:
+    def mean(state: Any, x: Any, decay: Any) -> Any:
+        return decay * state["mean"] + (1 - decay) * x
+
+    def bwd(r: Any, g: Any) -> Any:
+        state, x, decay = r
+        return {"mean": decay * g}, (1 - decay) * g, jnp.sum((state["mean"] - x) * g)
+
+    made = jax.custom_vjp(mean)
+    made.defvjp(lambda *args: (mean(*args), args), bwd)
+    report = sg.verify(made, suggest=False)
+    assert str(report.verdict) == "PROVED", str(report)
+    assert "decay[]" in str(report)
+
+
+def test_a_list_of_layers_is_judged_as_it_is_stated() -> None:
+    def layers(params: Any, x: Any) -> Any:
+        for w, b in params:
+            x = jnp.tanh(x @ w + b)
+        return x
+
+    made = jax.custom_vjp(layers)
+    made.defvjp(lambda *args: (layers(*args), args), lambda r, g: jax.vjp(layers, *r)[1](g))
+    report = sg.verify(made, [("d h", "h"), ("h d", "d")], "n d", suggest=False)
+    assert str(report.verdict) == "PROVED", str(report)
+    with pytest.raises(sg.SymgradError, match="those of a container"):
+        sg.verify(made)

@@ -175,6 +175,7 @@ def _adapted(function: Any, containers: Mapping[str, Container]) -> type[Functio
         "symgrad_shaped": staticmethod(shaped), "symgrad_plain": plain_names,
         "symgrad_function": function, "symgrad_layout": leaves_of,
         "symgrad_real": Real(function, leaves_of),
+        "symgrad_meant": staticmethod(lambda surrogate: _meant(surrogate, leaves_of)),
     }  # fmt: skip
     return type(name.rpartition(".")[2], (Function,), members)
 
@@ -221,6 +222,7 @@ def _meant(surrogate: Callable[..., Any], leaves_of: Layout) -> Callable[..., An
             found = run(lambda *values: _arrays(surrogate(*values)), trees, "the surrogate").leaves
         return found[0] if len(found) == 1 else found
 
+    call.symgrad_real = surrogate  # type: ignore[attr-defined]
     return call
 
 
@@ -399,4 +401,4 @@ def _gradient(name: str, argument: Any, found: Any, bwd: Any) -> Any:
     if own.shape == wanted.shape:
         raise DTypeError(said, location=where)
     pairs = zip(own.shape, wanted.shape, strict=True) if own.rank == wanted.rank else ()
-    raise ShapeError(said, location=where, gradient=name, equal=pairs)
+    raise ShapeError(said, location=where, gradient=name, equal=pairs, rank=own.rank)

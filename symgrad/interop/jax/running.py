@@ -48,6 +48,10 @@ class JaxGuest:
     repairs = False
     library = "JAX"
     spawns = True
+    shapes_hint = (
+        '; those of a container in sg.verify or symgrad.toml, as in {w = "n m"}, or'
+        ' [("n m", "m"), ("m k", "k")] for a list'
+    )
 
     def variant(self, kind: type) -> type:
         """The class to make tensors and numbers of: the program sees none of them."""

@@ -58,6 +58,7 @@ class TorchGuest:
     repairs = True
     library = "torch"
     spawns = False
+    shapes_hint = ""
 
     def variant(self, kind: type) -> type:
         """The class to make tensors and numbers of."""
