@@ -49,3 +49,21 @@ def test_an_explanation_that_fails_is_no_silence(monkeypatch: pytest.MonkeyPatch
     (said,) = report.inputs["x"].diagnosis
     assert "KeyError at test_failures.py" in said
     assert "a slip" in said
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("forward", "backward"),
+    [
+        ("x*x", "g*x*1e308"),
+        ("x*x", "3*g*x*1e308/1e308"),
+        ("x*x", "3*g*x*(-x).log()"),
+        ("(-x).log()", "3*g/x"),
+        ("x.exp()", "(1e200*x)*(1e200*x)*g"),
+    ],
+)
+def test_values_that_overflow_or_are_none_warn_of_nothing(forward: str, backward: str) -> None:
+    text = class_text("Slip", forward, backward, "x")
+    report = sg.verify(class_of("Slip", text, sg), "n")
+    assert report.verdict is sg.REFUTED
+    assert "Warning" not in str(report)
