@@ -13,9 +13,14 @@ from tests.proof.normal_terms import Algebra, Term
 
 LOW = Facts(
     lower=frozenset(("l", "m")), upper=frozenset(("u",)), inverses={"m": "l"},
-    factors={"l": "a"},
+    factors={"l": "a"}, lengths={"l": Dim.size("n"), "m": Dim.size("n")},
 )  # fmt: skip
-SYMMETRIC = Facts(lower=frozenset(("l",)), factors={"l": "a"}, symmetric=frozenset(("a",)))
+SYMMETRIC = Facts(
+    lower=frozenset(("l",)),
+    factors={"l": "a"},
+    lengths={"l": Dim.size("n")},
+    symmetric=frozenset(("a",)),
+)
 
 
 class Square(Algebra):
@@ -49,6 +54,24 @@ def test_opposite_order_relations_are_a_delta() -> None:
     assert a.order(a.i, a.j) * a.order(a.j, a.i) == same
     assert a.order(a.i, a.j) * a.order(a.j, a.i + 1) == 0
     assert a.order(a.i + 1, a.j) * a.order(a.j, a.i) != same
+
+
+def test_a_part_of_a_product_is_not_the_whole() -> None:
+    """[rule: inverse-matrix] [rule: cholesky]: sums over fewer rows stay sums."""
+    a = Square(LOW)
+    whole, part = a.k, a.index("q", a.size("n") - 1)
+
+    def product(left: str, right: str, k: Term) -> Term:
+        return a.sum([k], a.leaf(left, a.i, k) * a.leaf(right, k, a.j))
+
+    def square(k: Term) -> Term:
+        return a.sum([k], a.leaf("l", a.i, k) * a.leaf("l", a.j, k))
+
+    half = (a.leaf("a", a.i, a.j) + a.leaf("a", a.j, a.i)) / 2
+    assert product("l", "m", whole) == a.compare(a.i, "eq", a.j)
+    assert product("l", "m", part) != a.compare(a.i, "eq", a.j)
+    assert square(whole) == half
+    assert square(part) != half
 
 
 def test_an_element_of_a_triangular_matrix_stands_for_its_half() -> None:

@@ -241,7 +241,7 @@ def test_integrands_are_combined(a: Standard) -> None:
 
 def test_a_matrix_times_its_inverse() -> None:
     """[rule: inverse-matrix]."""
-    a = Standard(Facts(inverses={"b": "c"}))
+    a = Standard(Facts(inverses={"b": "c"}, lengths={"b": Dim.size("n")}))
     product = a.sum([a.l], a.at("c", a.i, a.l) * a.at("b", a.l, a.k))
     assert product == a.compare(a.i, "eq", a.k)
     assert a.sum([a.l], a.at("b", a.i, a.l) * a.at("c", a.l, a.k)) == product
@@ -249,6 +249,8 @@ def test_a_matrix_times_its_inverse() -> None:
     assert transposed != product
     three = a.sum([a.k, a.l], a.at("b", a.i, a.k) * a.at("c", a.k, a.l) * a.at("x", a.l))
     assert three == a.x
+    part = a.index("p", a.n - 1)
+    assert a.sum([part], a.at("c", a.i, part) * a.at("b", part, a.k)) != product
 
 
 def test_maxima(a: Standard) -> None:
@@ -306,6 +308,11 @@ def test_ranks_are_permutations() -> None:
     assert plain.sum([plain.k], plain.compare(ranks, "eq", plain.index("p", plain.n))) != 1
     outside = a.compare(ranks, "eq", place + 1)
     assert a.sum([a.k], outside) != 1
+    part = a.index("q", a.n - 1)
+    some = a.leaf("rank", a.j, part, sort="int")
+    assert a.sum([part], a.compare(some, "eq", a.index("r", a.n - 1))) != 1
+    assert a.sum([part], some) != a.sum([part], part)
+    assert a.sum([a.k], a.leaf("rank", a.j, a.k, sort="int")) == a.sum([a.k], a.k)
 
 
 def test_declared_leaves() -> None:

@@ -147,7 +147,8 @@ class _Rewriting:
         facts, name = self.facts, name_of(matrix)
         inverses = {**facts.inverses, name_of(made): name}
         kinds = [kind for kind in _STATEMENTS if name in getattr(facts, kind)]
-        self._learn(made, kinds, inverses=inverses)
+        lengths = {**facts.lengths, name_of(made): made.shape[-1]}
+        self._learn(made, kinds, inverses=inverses, lengths=lengths)
         return made
 
     def _triangular_inverse(self, matrix: Node, upper: bool) -> Node:
@@ -225,7 +226,8 @@ class _Rewriting:
         self.factor[matrix] = factor
         self._judged.add(factor)
         factors = {**self.facts.factors, name_of(factor): name_of(matrix)}
-        self._learn(factor, ["lower"], factors=factors)
+        lengths = {**self.facts.lengths, name_of(factor): factor.shape[-1]}
+        self._learn(factor, ["lower"], factors=factors, lengths=lengths)
         self._plain_inverse(factor)  # which its derivative is made of
 
     def _judge(self, matrix: Node) -> None:

@@ -78,8 +78,9 @@ class Facts:
     in the rank-1 integer tensor.  ``inverses``: this tensor is the inverse of that one, as
     matrices over the last two axes.  ``lower``, ``upper``: over its last two axes the tensor is
     triangular.  ``factors``: this tensor is the lower Cholesky factor of the symmetric part of
-    that one.  ``spectra``: what the columns of this tensor are vectors of.  ``permutations``: along
-    this axis, whose size is its declared range, the integer tensor holds every index once.
+    that one.  ``lengths``: how many rows an inverse, or a factor, has.  ``spectra``: what the
+    columns of this tensor are vectors of.  ``permutations``: along this axis, whose size is its
+    declared range, the integer tensor holds every index once.
     ``orders``: this permutation tells the ranks of that real tensor along the axis; downwards where
     True.  ``plain``: inputs that are plain numbers: what holds almost everywhere has to hold so for
     each of their values.
@@ -102,6 +103,7 @@ class Facts:
     lower: frozenset[str] = frozenset()
     upper: frozenset[str] = frozenset()
     factors: Mapping[str, str] = field(default_factory=dict)
+    lengths: Mapping[str, Dim] = field(default_factory=dict)
     spectra: Mapping[str, Spectrum] = field(default_factory=dict)
     permutations: Mapping[str, int] = field(default_factory=dict)
     orders: Mapping[str, tuple[str, bool]] = field(default_factory=dict)

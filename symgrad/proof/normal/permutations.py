@@ -50,7 +50,7 @@ def _by_rank(
     while todo:
         atom = todo.pop()
         axis = context.facts.permutations.get(atom.data[0]) if atom.kind == kinds.LEAF else None
-        if axis is not None and _runs_along(atom, axis, binder):
+        if axis is not None and _runs_along(context, atom, axis, binder):
             read[atom] = None
         elif atom is binder or atom.kind in kinds.BINDERS or atom.kind == kinds.SUM:
             return None
@@ -67,10 +67,16 @@ def _by_rank(
     return context.make(kinds.SUM, [place if one is binder else one for one in binders], body)
 
 
-def _runs_along(rank: Atom, axis: int, binder: Atom) -> bool:
-    """Is it the rank of an element, and its place a variable that nothing else in it depends on?"""
+def _runs_along(context: Proof, rank: Atom, axis: int, binder: Atom) -> bool:
+    """Is it the rank of an element, and its place a variable that nothing else in it depends on?
+
+    The variable runs along the whole axis.
+    """
     others = (index for at, index in enumerate(rank.data[1]) if at != axis)
-    return rank.data[1][axis].atom is binder and not any(binder in index.free for index in others)
+    length = context.facts.ranges.get(rank.data[0])
+    whole = length is not None and binder.data[1] == from_dim(context, length)
+    alone = not any(binder in index.free for index in others)
+    return whole and alone and rank.data[1][axis].atom is binder
 
 
 def decided(context: Proof, poly: Poly) -> Poly | None:
@@ -236,10 +242,9 @@ def _place(context: Proof, condition: Atom, binder: Atom) -> Poly | None:
     inside: Poly = condition.data[0]
     for element, _, place in inside.solved(kinds.LEAF):
         axis = context.facts.permutations.get(element.data[0])
-        if axis is None or element.data[1][axis].atom is not binder:
+        if axis is None or not _runs_along(context, element, axis, binder):
             continue
-        others = [index for at, index in enumerate(element.data[1]) if at != axis]
-        if binder in place.free or any(binder in index.free for index in others):
+        if binder in place.free:
             continue
         if in_range(context, place, binder.data[1]):
             return place

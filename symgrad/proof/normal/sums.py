@@ -459,8 +459,11 @@ def _inverse_matrix(context: Proof, binders: list[Atom], factors: Exponents) -> 
         if len(holders) != 2 or any(a.kind != kinds.LEAF or factors[a] != 1 for a in holders):
             continue
         for left, right in (holders, holders[::-1]):
-            names = left.data[0], right.data[0]
-            if inverses.get(names[0]) != names[1] and inverses.get(names[1]) != names[0]:
+            name, other = left.data[0], right.data[0]
+            inverse = name if inverses.get(name) == other else other
+            if inverses.get(inverse) not in (name, other) or not _is_whole(
+                context, binder, inverse
+            ):
                 continue
             outside = _outside_indices(left, right, binder, -2)
             if outside is not None:
@@ -485,6 +488,8 @@ def _cholesky_product(context: Proof, binders: list[Atom], factors: Exponents) -
         first, last = holders[0], holders[-1]
         if first.data[0] != last.data[0] or first.data[0] not in known:
             continue
+        if not _is_whole(context, binder, first.data[0]):
+            continue
         outside = _outside_indices(first, last, binder, -1)
         if outside is None:
             continue
@@ -498,6 +503,12 @@ def _cholesky_product(context: Proof, binders: list[Atom], factors: Exponents) -
         left = [v for v in binders if v is not binder]
         return sum_over(context, left, body.scaled(Fraction(1, 2)))
     return None
+
+
+def _is_whole(context: Proof, binder: Atom, matrix: str) -> bool:
+    """Does a binder run over all rows of an inverse, or of a factor?"""
+    length = context.facts.lengths.get(matrix)
+    return length is not None and binder.data[1] == from_dim(context, length)
 
 
 def _orthonormal(context: Proof, binders: list[Atom], factors: Exponents) -> Poly | None:
