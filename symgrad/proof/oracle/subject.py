@@ -133,9 +133,8 @@ class Subject:
         """Is it known that some op has no form in balls?"""
         self.by_name = {node.attributes["name"]: node for node in inputs}
         self.read_as: tuple[str, ...] = ()
-        """What was put for approximations of it, as sentences."""
         self.beyond: tuple[tuple[Node, str, Fraction], ...] = ()
-        """Where approximations differ: nodes, each with a relation and a number."""
+        """What was put for approximations, as sentences, and where these differ."""
         self.solved: Mapping[float, literals.Constant] = {}
         """What rounded literals of backward have to be, where that was found."""
         self.saved: tuple[Node, ...] = ()
