@@ -20,6 +20,12 @@ _BENEATH = (
     "importlib.",
 )  # fmt: skip
 """Packages between the user's line and ours: these hand on what they are called with."""
+_LOOKING = (*_OURS, "inspect.", "functools.", "contextlib.")
+_LOADING = (
+    "torch.", "torchgen.", "sympy.", "importlib.", "_frozen_importlib.",
+    "_frozen_importlib_external.", "linecache.", "warnings.", "dataclasses.", "jax.",
+)  # fmt: skip
+"""Libraries, and what imports them, that look at frames for themselves."""
 _LIBRARIES = (
     "numpy.", "sympy.", "abc.", "functools.", "inspect.", "weakref.", "copy.", "typing.", "jax.",
     "jaxlib.", "opt_einsum.",
@@ -48,13 +54,15 @@ def user_frame(ours: tuple[str, ...] = _BENEATH) -> FrameType | None:
 
 
 def importing() -> bool:
-    """Does a library that is being imported ask?  What it learns is the same for all calls."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and is_in(frame, _BENEATH):
-        if module_of(frame) == "importlib._bootstrap":
-            return True
+    """Does a library ask of itself, as torch does while it imports or registers a part of it?
+
+    What it learns is the same for all calls.  A frame of the program's that is called by a library
+    is the program's.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and is_in(frame, _LOOKING):
         frame = frame.f_back
-    return False
+    return frame is not None and is_in(frame, _LOADING)
 
 
 def frame_location(frame: FrameType | None) -> Location | None:

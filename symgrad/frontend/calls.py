@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 from symgrad.budgets import MOST_ALIASES
@@ -47,7 +48,8 @@ def other_calls(
     """Each case with another call beside it.
 
     ``aspects``: what is other about that; ``alike``: nothing is, its sizes are those of the first;
-    ``identity``: tensors of the call are one tensor, in all ways that can be, if the code asks.
+    ``identity``: tensors of the call are one tensor, in all ways that can be, and saved tensors
+    are other objects, if the code asks.
     """
     if aspects == IDENTITY:
         return list(_aliased(request, graphs, rank))
@@ -128,11 +130,15 @@ def _alike(request: Request, case: FunctionCase, groups: Groups) -> list[tuple[D
 
 def _aliased(request: Request, graphs: FunctionGraphs, rank: int | None) -> Iterator[OtherCall]:
     """Calls in which tensors are one tensor."""
-    if not reached(request.function).tensors:
+    reach = reached(request.function)
+    if not reach.tells_saved:
         return
     own = written_out(request, float32, rank)
     for case in graphs.cases:
-        if case.problem is not None or case.written:
+        if case.problem is not None:
+            continue
+        yield from _hooked(own, case, dict(graphs.answers))
+        if case.written or not reach.tensors:
             continue
         facts = SizeFacts(own.sizes)
         for condition in case.conditions:
@@ -156,6 +162,25 @@ def _aliased(request: Request, graphs: FunctionGraphs, rank: int | None) -> Iter
             found = _without_sizes(own, case)
             names = tuple(str(node.attributes["name"]) for node in case.tensors)
             yield replace(found, other=found.case, same=((*names, "cotangent 0"),))
+
+
+def _hooked(own: Request, case: FunctionCase, answers: Mapping[str, bool]) -> Iterator[OtherCall]:
+    """A call in which ``saved_tensors`` has other objects than those that were saved."""
+    facts = SizeFacts(own.sizes)
+    for condition in case.conditions:
+        facts = facts.assume(condition.left, condition.relation, condition.right) or facts
+    found: OtherCall | None = None
+    sizes = next(_sizes(own, case, []), None)
+    if sizes is not None:
+        with suppress(SymgradError, NeedsDecision):
+            found = trace_beside(
+                own, facts, answers, _at(own, sizes), sizes, (), caller=sys._getframe(),
+                dtype=str(float32), hooked=True,
+            )  # fmt: skip
+    if found is None or found.other is None:
+        found = _without_sizes(own, case)
+        found = replace(found, other=found.case, hooked=True)
+    yield found
 
 
 def _pairs(case: FunctionCase) -> Iterator[Groups]:

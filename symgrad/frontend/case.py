@@ -74,7 +74,7 @@ def trace_case(
         asked[:] = []
         session.questions.masks = asked
         session.guest = request.cls.symgrad_guest
-        session.questions.identity = asks_identity
+        session.questions.identity, session.questions.keeps = asks_identity, keeps
         session.questions.marked = marked
         return _Run(session, request, session.questions)
 
@@ -89,11 +89,11 @@ def trace_case(
         return standing_for_all(case, list(asked), lambda empty: once(lambda: None, empty))
 
     begun: list[Change] = []
-    asks_identity, marked = False, frozenset[str]()
+    asks_identity, keeps, marked = False, False, frozenset[str]()
     with put_back(request.function) as state:
         if state is None:
             return traced(lambda: None)
-        asks_identity = bool(state.reach.tensors)
+        asks_identity, keeps = bool(state.reach.tensors), state.reach.tells_saved
         marked = state.reach.marked
         case = traced(lambda: begun.extend(state.changes()))
         tables = Tables(state)
@@ -137,10 +137,11 @@ def _for_later(
         again if tables is None else lambda: tables.again(again), whatever=tables is not None,
         shared=changes_of(request.function),
     )  # fmt: skip
-    notes = [*case.state, *state.reach.asked, *later.judge()]
+    notes = [*case.state, *later.judge()]
     notes += [] if tables is None else tables.notes
     told = tuple(dict.fromkeys((*case.assumed, *state.reach.told)))
-    return replace(case, state=tuple(dict.fromkeys(notes)), assumed=told)
+    asked = tuple(dict.fromkeys((*case.observed, *state.reach.asked)))
+    return replace(case, state=tuple(dict.fromkeys(notes)), assumed=told, observed=asked)
 
 
 def _is_again(case: FunctionCase, trace: Callable[[], FunctionCase]) -> bool:
@@ -242,23 +243,25 @@ def _case(
 def trace_beside(
     request: Request, facts: SizeFacts, answers: Mapping[str, bool], other: Request,
     sizes: Mapping[str, int], same: tuple[tuple[str, ...], ...], *, caller: FrameType, dtype: str,
+    hooked: bool = False,
 ) -> OtherCall:  # fmt: skip
     """A case, with another call between its forward and its backward; see ``OtherCall``.
 
-    ``other``: the request of the other call, whose sizes are numbers, or else those of this.
+    ``other``: the request of the other call, whose sizes are numbers, or else those of this;
+    ``hooked``: its saved tensors are other objects.
     Raises what forward raises, and NeedsDecision.
     """
     given = (request, facts, answers, other, sizes, same)
     try:
-        return _beside(*given, caller=caller, dtype=dtype, follow=False)
+        return _beside(*given, caller=caller, dtype=dtype, hooked=hooked, follow=False)
     except NeedsHistories:
-        return _beside(*given, caller=caller, dtype=dtype, follow=True)
+        return _beside(*given, caller=caller, dtype=dtype, hooked=hooked, follow=True)
 
 
 def _beside(
     request: Request, facts: SizeFacts, answers: Mapping[str, bool], other: Request,
     sizes: Mapping[str, int], same: tuple[tuple[str, ...], ...], *, caller: FrameType, dtype: str,
-    follow: bool,
+    hooked: bool, follow: bool,
 ) -> OtherCall:  # fmt: skip
     def start(asked: Request, known: SizeFacts) -> _Run:
         session = Session(known, distinct=asked.distinct)
@@ -272,7 +275,10 @@ def _beside(
 
     first, second = start(request, facts), start(other, SizeFacts() if other.sizes == () else facts)
     second.same = same
-    with put_back(request.function), symbolic_math(), noting_limits():
+    with put_back(request.function) as state, symbolic_math(), noting_limits():
+        keeps = state is not None and state.reach.tells_saved
+        first.questions.keeps = second.questions.keeps = keeps
+        second.questions.hooked = hooked
         begun = _forward_of(first)
         try:
             beside = _forward_of(second)
@@ -290,7 +296,7 @@ def _beside(
             called = None if beside is None else clean(_case(second, beside, *second_found, ()))
     return OtherCall(
         case, called, sizes, dtype, same, first.questions.leaked or second.questions.leaked,
-        facts.order,
+        facts.order, hooked,
     )  # fmt: skip
 
 

@@ -119,7 +119,9 @@ class Context:
         """What ``save_for_backward`` kept; nothing while forward is running, as in torch."""
         known, state = questions(), state_of(self)
         forward = known is not None and not known.backward and not state.pushing
-        return () if forward else tuple(map(_unpacked, state.tensors))
+        if forward or (known is not None and state.pushing):
+            return () if forward else state.tensors
+        return tuple(map(_unpacked, state.tensors))
 
     @property
     def saved_variables(self) -> tuple[Any, ...]:
@@ -150,13 +152,20 @@ class Context:
 
 
 def _unpacked(tensor: Any) -> Any:
-    """A saved tensor as backward gets it: torch makes another one of an output, each time."""
+    """A saved tensor as backward gets it: torch makes another one of an output, each time.
+
+    Of any other one torch does so where hooks pack what is saved.  Which of both a program gets is
+    told apart only where its code may ask (``Questions.keeps``); elsewhere it is another one, so
+    that ``in`` and the comparison of containers have to compare values.
+    """
     known = questions()
     if known is None or not isinstance(tensor, SymbolicTensor):
         return tensor
     is_output = any(tensor is one for one in known.returned)
     if not is_output or id(tensor.storage) in known.inputs:
-        return tensor
+        if known.hooked:
+            return tensor.unmarked()
+        return tensor if known.keeps else tensor.again()
     made = tensor.shared()
     own_names(made)[GIVEN] = True
     return made

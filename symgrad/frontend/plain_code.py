@@ -20,6 +20,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 from symgrad.frontend.function import METHODS, class_of, is_instance_style, raw_method
+from symgrad.frontend.optimised import asks_optimisation
 from symgrad.ir.dtype import DType
 
 _BUILTINS = frozenset(
@@ -91,6 +92,8 @@ def _plain_function(function: Any, seen: set[int]) -> bool:
     seen.add(id(function))
     names = _names(function.__code__)
     if names is None or vars(function).keys() - {"once_differentiable"}:
+        return False
+    if any(asks_optimisation(function.__code__, function.__globals__)):
         return False
     defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
     return all(_immutable(one) for one in defaults) and all(

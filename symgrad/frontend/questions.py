@@ -62,7 +62,9 @@ class Questions:
     ``given``: the answers that are decided already.  ``answers``: all that were asked for, in
     order.  ``observed``: what has no answer; ``assumed``: what the verdict has to print.
     ``leaked``: where the program met a tensor of another call.  ``identity``: it may ask which
-    object a tensor is.
+    object a tensor is.  ``keeps``: ``saved_tensors`` has the tensors that were saved, and not
+    other objects for them; ``hooked``: other tensors in the same memory, as hooks of saved tensors
+    make.
     ``inputs``: the names of the inputs by the identity of their memory; ``outputs``: the memory of
     what forward ``returned``.  ``wanted``: the inputs that may require a gradient.
     ``marks``: attributes that the program sets on tensors; ``read`` and ``lacking``: those that it
@@ -84,6 +86,8 @@ class Questions:
     backward: bool = False
     leaked: Asked | None = None
     identity: bool = False
+    keeps: bool = False
+    hooked: bool = False
     marks: list[tuple[Any, str, Location | None]] = field(default_factory=list)
     read: set[str] = field(default_factory=set)
     lacking: set[str] = field(default_factory=set)

@@ -46,6 +46,7 @@ import numpy as np
 from symgrad.budgets import MOST_STATE
 from symgrad.errors import Location
 from symgrad.frontend.function import METHODS, Function, attributes_of, class_of, raw_method
+from symgrad.frontend.optimised import asks_optimisation
 from symgrad.frontend.replaced import references
 from symgrad.frontend.sizes import FRAMES
 from symgrad.frontend.surroundings import ABOUT_THE_TRACE
@@ -429,6 +430,11 @@ class Reach:
             found += [known.lines[name] for name in asking if name in known.lines]
         return found
 
+    @property
+    def tells_saved(self) -> bool:
+        """May the code tell a tensor from another object for it: by ``is``, by what it sets?"""
+        return bool(self.tensors or self.marked)
+
     # -- following
 
     def function(self, function: Any) -> None:
@@ -528,6 +534,7 @@ class Reach:
         for name, cell in cells:
             self._cell(cell, name)
         self._read(value, found)
+        self._optimised(value)
 
     def _read(self, value: FunctionType, found: CodeNames) -> None:
         """The names that a function reads of its module."""
@@ -556,6 +563,11 @@ class Reach:
         for name in found.imports:
             self._import(name)
         self._settings(space, found)
+
+    def _optimised(self, value: FunctionType) -> None:
+        """What a function does by ``python -O`` only."""
+        for text, where in asks_optimisation(value.__code__, value.__globals__):
+            self.told.append(Asked(text, where))
 
     def _settings(self, space: Mapping[str, Any], found: CodeNames) -> None:
         """What a function reads and sets of packages that all calls share."""

@@ -69,6 +69,10 @@ class _Held:
 
 own_names: Callable[[Any], dict[str, Any]] = vars(_Held)["__dict__"].__get__
 """All attributes of a tensor, symgrad's among them."""
+_share_names: Callable[[Any, dict[str, Any]], None] = vars(_Held)["__dict__"].__set__
+"""Let an object have the attributes of another one, whatever happens to these."""
+_CAPSULES = ("_sym_sizes_capsule", "_sym_strides_capsule")
+"""Attributes that torch's C code keeps on a tensor whose sizes it has asked for."""
 FIELDS = ("steps", "strides", "_cached")
 """Attributes of symgrad's that torch has not."""
 _MARKS = "_marks"
@@ -185,6 +189,19 @@ class SymbolicTensor(_Held):
         shown = SymbolicTensor(self.storage, (*self.steps, *steps), strides=strides)
         shown._cached = (self.storage.version, node)
         return shown
+
+    def again(self) -> SymbolicTensor:
+        """Another object for the same tensor; all but the object itself is shared."""
+        made: SymbolicTensor = type(self).__new__(type(self), self.storage)
+        _share_names(made, own_names(self))
+        return made
+
+    def unmarked(self) -> SymbolicTensor:
+        """Another object in the same memory, without what the program has set on this one."""
+        made: SymbolicTensor = type(self).__new__(type(self), self.storage)
+        kept = own_names(self)
+        own_names(made).update({name: kept[name] for name in kept if name != _MARKS})
+        return made
 
     def write(self, value: Node, *, convert: bool = False) -> None:
         """Replace its elements by those of ``value``, broadcast to its shape and in its dtype.
@@ -484,7 +501,7 @@ class SymbolicTensor(_Held):
             super().__setattr__(name, value)
             return
         known = questions()
-        if known is not None:
+        if known is not None and not _is_of_torch(name, value):
             known.mark(self, name, here())
         own_names(self).setdefault(_MARKS, {})[name] = value
 
@@ -509,7 +526,7 @@ class SymbolicTensor(_Held):
             note_limit(error)
         elif asker() is not None and _is_hidden(name):
             observed(f".{name} of a tensor is asked for")
-        elif known is not None and asker() is not None and not name.startswith("__"):
+        elif known is not None and asker() is not None and not name.startswith(("__", *_CAPSULES)):
             known.lacks(name, here())
         raise error
 
@@ -564,6 +581,13 @@ def _is_settable(kind: type, name: str) -> bool:
     """Has the class something that takes what is set?"""
     found = inspect.getattr_static(kind, name, None)
     return hasattr(found, "__set__") and not isinstance(found, Hidden)
+
+
+def _is_of_torch(name: str, value: Any) -> bool:
+    """Is it what torch's C code keeps on a tensor: its sizes, as it was asked for them?"""
+    return name.startswith(_CAPSULES) and (
+        type(value).__name__ == "PyCapsule" or type(value) is int
+    )
 
 
 def _is_hidden(name: str) -> bool:

@@ -276,8 +276,9 @@ class OtherCall:
     cotangents, the other backward.  ``case``: the first call; ``other``: the second one, at the
     numbers ``sizes``, with the dtype ``dtype`` for inputs of no other, and with one tensor for all
     of a tuple in ``same``: inputs by name, ``output 0`` and ``cotangent 0``; None where forward
-    does not accept it.  ``leaked``: where a tensor of one call was met in another one.  ``names``:
-    the size symbols of the first call.
+    does not accept it.  ``hooked``: saved tensors are other objects in the second call.
+    ``leaked``: where a tensor of one call was met in another one.  ``names``: the size symbols of
+    the first call.
     """
 
     case: FunctionCase
@@ -287,6 +288,7 @@ class OtherCall:
     same: tuple[tuple[str, ...], ...]
     leaked: Asked | None
     names: tuple[str, ...]
+    hooked: bool = False
 
 
 @dataclass(frozen=True)

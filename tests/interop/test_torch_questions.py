@@ -6,6 +6,8 @@ torch answers beside each program: on leaves, on computed tensors, of 64 bits, w
 from __future__ import annotations
 
 import importlib.util
+import subprocess
+import sys
 import textwrap
 from itertools import count
 from pathlib import Path
@@ -337,6 +339,170 @@ def test_saved_tensors_are_those_of_torch(question: str, folder: Path) -> None:
         report = sg.verify(function, "n", suggest=False)
         if str(report.verdict) != "UNDECIDED":
             assert (str(report.verdict) == "PROVED") == all(right), str(report)
+
+
+HOOKED = """
+import operator
+import torch
+
+class Asking(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y, z = x * 1, x * x
+        {forward}
+        ctx.x, ctx.y, ctx.z = x, y, z
+        ctx.save_for_backward(x, y, z)
+        return z
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y, z = ctx.saved_tensors
+        return (2 if {question} else 3) * g * x
+"""
+WHICH_SAVED = (
+    "ctx.x is x", "ctx.y is y", "ctx.z is z", "operator.is_(ctx.x, x)", "ctx.x in [y, x]",
+    "(ctx.y,) == (y,)", "[x, y].index(ctx.y) == 1", "[ctx.x].count(x) == 1",
+    "any(one is y for one in (ctx.x, ctx.y))", "ctx.saved_tensors[1] is y",
+    "ctx.saved_tensors[0] is ctx.saved_tensors[0]", "id(ctx.x) == id(x)", "x in {ctx.x: 1}",
+    "{id(ctx.y): True}.get(id(y), False)", "ctx.x.data_ptr() == x.data_ptr()",
+    "__import__('weakref').ref(x)() is ctx.x", "getattr(y, 'tag', 0) == 1", "hasattr(ctx.y, 'tag')",
+)  # fmt: skip
+
+
+def _checkpointed(function: Any, x: Any) -> Any:
+    from torch.utils.checkpoint import checkpoint
+
+    return checkpoint(function.apply, x, use_reentrant=False)
+
+
+def _on_cpu(function: Any, x: Any) -> Any:
+    with torch.autograd.graph.save_on_cpu():
+        return function.apply(x)
+
+
+@pytest.mark.parametrize("forward", ["pass", "y.tag = 1"])
+@pytest.mark.parametrize("question", WHICH_SAVED)
+def test_hooks_of_saved_tensors_do_not_falsify_a_proof(
+    question: str, forward: str, folder: Path
+) -> None:
+    for asked in (question, f"not ({question})"):
+        function = _loaded(HOOKED.format(question=asked, forward=forward), folder)
+        report = sg.verify(function, "n", suggest=False)
+        if str(report.verdict) == "UNDECIDED":
+            continue
+        right = all(_answers(function))
+        assert (str(report.verdict) == "PROVED") == right, str(report)
+        for call in (_checkpointed, _on_cpu):
+            x = torch.arange(1.0, 4).requires_grad_()
+            try:
+                (grad,) = torch.autograd.grad(call(function, x), x, torch.ones(3))
+            except RuntimeError:  # checkpoint gives a saved tensor once
+                continue
+            hooked = bool(torch.allclose(grad, 2 * x))
+            assert hooked or not right or any("were saved" in str(one) for one in report.conditions)
+
+
+def _views() -> Any:
+    """Cotangents that are real and strided, views of complex ones among them."""
+    z = torch.tensor([1 + 1j, 2 + 2j, 3 + 3j])
+    yield torch.ones(3)
+    yield z.conj().imag
+    yield z.real
+
+
+OF_KINDS = sorted(
+    name for name in {*dir(torch.Tensor), *dir(torch)}
+    if name.startswith("is_") and not name.endswith(("_enabled", "_available"))
+)  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", OF_KINDS)
+def test_what_a_tensor_is_is_asked_alike_by_methods_and_functions(name: str, folder: Path) -> None:
+    """A proof holds for all real tensors, or prints a condition."""
+    other = "g" if name in ("is_same_size", "is_set_to") else ""
+    shown = getattr(torch.Tensor, name, None)
+    asked = [f"g.{name}({other})" if callable(shown) else f"g.{name}"] if shown is not None else []
+    asked += [f"torch.{name}({', '.join(('g', *other))})"] if hasattr(torch, name) else []
+    verdicts = []
+    for question in asked:
+        for text in (question, f"not {question}"):
+            function = _loaded(HOOKED.format(question=text, forward="pass"), folder)
+            report = sg.verify(function, "n", suggest=False)
+            verdicts.append(str(report.verdict))
+            x = torch.arange(1.0, 4).requires_grad_()
+            for g in _views() if verdicts[-1] == "PROVED" and not report.conditions else ():
+                (grad,) = torch.autograd.grad(function.apply(x), x, g)
+                assert torch.allclose(grad, 2 * g * x), str(report)
+    assert verdicts[: len(verdicts) // len(asked)] * len(asked) == verdicts
+
+
+OPTIMISED = """
+import torch
+
+def note(ctx):
+    ctx.k = 2
+    return True
+
+class Asking(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        ctx.k = {before}
+        {statement}
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return {factor} * g * x
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "before", "factor", "told"),
+    [
+        ("pass", 2, "(2 if __debug__ else 3)", True),
+        ("if __debug__: ctx.k = 2", 3, "ctx.k", True),
+        ("assert note(ctx)", 3, "ctx.k", True),
+        ("assert (k := 2); ctx.k = k", 3, "ctx.k", True),
+        ("assert not [].append(2)", 2, "ctx.k", True),
+        ("assert isinstance(x, torch.Tensor) and x.dim() == 1", 2, "ctx.k", False),
+    ],
+)
+def test_what_python_leaves_out_is_printed(
+    statement: str, before: int, factor: str, told: bool, folder: Path
+) -> None:
+    text = OPTIMISED.format(statement=statement, before=before, factor=factor)
+    report = sg.verify(_loaded(text, folder), "n", suggest=False)
+    assert str(report.verdict) == "PROVED", str(report)
+    assert any("__debug__ is True" in str(one) for one in report.conditions) == told
+
+
+def test_what_chance_answers_is_never_refuted(folder: Path) -> None:
+    for bit in range(8):
+        text = HOOKED.format(question=f"(id(g) >> {bit + 4}) % 2", forward="pass")
+        assert str(sg.verify(_loaded(text, folder), "n", suggest=False).verdict) == "UNDECIDED"
+
+
+def test_what_torch_asks_for_itself_is_no_question(folder: Path) -> None:
+    """In a process of its own, where torch has yet to import what it needs."""
+    text = OPTIMISED.format(statement="pass", before=2, factor="torch.float_power(x, 0) * 2")
+    path = folder / f"asking_{next(_numbers)}.py"
+    path.write_text(text.replace("* g * x", "* torch.vmap(torch.mul)(g, x) + 0 * FIRST"
+                                 ).replace("FIRST", "torch.float_power(x, 2)"))  # fmt: skip
+    run = (
+        f"import sys; sys.path.insert(0, {str(folder)!r}); import symgrad as sg; "
+        f"from {path.stem} import Asking; print(sg.verify(Asking, 'n', suggest=False))"
+    )
+    done = subprocess.run([sys.executable, "-c", run], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("Asking: PROVED"), done.stdout
+
+
+def test_a_program_that_looks_at_frames_is_not_proved(folder: Path) -> None:
+    text = HOOKED.format(question="inspect.currentframe() is not None", forward="pass")
+    report = sg.verify(_loaded("import inspect" + text, folder), "n", suggest=False)
+    assert str(report.verdict) == "UNDECIDED"
 
 
 @pytest.mark.parametrize("body", HANDLED)

@@ -179,7 +179,7 @@ def _method(func: Any, name: str) -> Callable[..., Any] | None:
     """The traced tensor's method of that name, which is called with a tensor first."""
     if name.startswith("get_") and type(func).__name__ == "method-wrapper":
         if name[4:] in _FALSE:
-            return lambda self: False
+            return lambda self: _flag(name[4:])
         shown: Any = inspect.getattr_static(SymbolicTensor, name[4:], None)
         if not isinstance(shown, property):
             raise missing(name)
@@ -199,9 +199,19 @@ _UNLIKE = _words(
 )
 
 
+def _flag(name: str) -> bool:
+    """A flag that no tensor of a trace has; that of a device is printed."""
+    known = questions()
+    if known is not None and name in _OF_DEVICES:
+        known.assume("the tensors are on the CPU or on a GPU of CUDA", here())
+    return False
+
+
 def _function(func: Any, name: str) -> Callable[..., Any] | None:
     """The operation of the name of a function of torch's."""
     module = getattr(func, "__module__", "") or ""
+    if name in _OF_BOTH:
+        return _METHODS[name]
     if module == "torch.autograd":
         return _grad if name == "grad" else _backward if name == "backward" else None
     if module not in ("torch.nn.functional", "torch.functional") and name in _UNLIKE:
@@ -249,6 +259,19 @@ def _backward(
     )
 
 
+def _is_neg(self: Any) -> Any:
+    """Raises MissingOperationError: a real tensor that is a view of a complex one may say yes."""
+    raise missing("is_neg")
+
+
+def _resolve_neg(self: Any) -> Any:
+    """Itself, or a copy of what ``is_neg`` is said of, where it may be asked which."""
+    known = questions()
+    if known is not None and known.identity:
+        known.observe("whether resolve_neg() gives the tensor itself may be asked", here())
+    return self
+
+
 def _resize_as_(self: Any, other: Any, **ignored: Any) -> Any:
     """A tensor in the shape of another one; of other shapes it holds unknowns then."""
     shape = as_tensor(other).node.shape
@@ -267,13 +290,15 @@ def _resize_as_(self: Any, other: Any, **ignored: Any) -> Any:
 _METHODS: dict[str, Callable[..., Any]] = {
     "resize_as_": _resize_as_,
     "backward": _backward, "stride": beneath.stride, "is_conj": lambda self: False,
-    "is_neg": lambda self: False, "resolve_conj": lambda self: self,
-    "resolve_neg": lambda self: self,
+    "is_neg": _is_neg, "resolve_conj": lambda self: self, "resolve_neg": _resolve_neg,
+    "is_same_size": lambda self, other: SymbolicTensor.is_same_size(self, inward(other)),
+    "is_complex": lambda self: False, "is_signed": lambda self: self.storage.node.dtype.is_signed,
 }  # fmt: skip
-_FALSE = _words(
-    "is_hpu is_ipu is_maia is_meta is_mkldnn is_mps is_mtia is_nested is_sparse_csr is_vulkan "
-    "is_xla is_xpu"
-)
+_OF_BOTH = _words("is_conj is_neg is_same_size is_complex is_signed resolve_conj resolve_neg")
+"""Methods that are functions of torch, too, with the same answers."""
+_OF_DEVICES = _words("is_hpu is_ipu is_maia is_meta is_mps is_mtia is_vulkan is_xla is_xpu")
+"""Flags of devices besides the CPU and GPUs of CUDA."""
+_FALSE = _OF_DEVICES | _words("is_mkldnn is_nested is_sparse_csr")
 """Flags that no tensor of a trace has."""
 
 

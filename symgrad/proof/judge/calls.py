@@ -36,6 +36,10 @@ STATE = "calls share no state"
 REAL = "the same in a real call"
 _ORDER = "forward(A), forward(B), backward(A), backward(A) again with other cotangents, backward(B)"
 _CLOSE = 1e-7
+_PACKED = Condition(
+    "asked", "saved_tensors has the tensors that were saved, which backward asks: hooks of saved "
+    "tensors (torch.utils.checkpoint, save_on_cpu) put other objects there",
+)  # fmt: skip
 Trace = Callable[[frozenset[str]], Sequence[OtherCall]]
 
 
@@ -117,11 +121,23 @@ def _called(case: FunctionCase, role: str) -> str:
 def _identities(calls: Iterable[OtherCall]) -> list[Condition]:
     """What is printed of tensors that are one tensor; the ways with the fewest come first."""
     found: list[OtherCall] = []
+    hooked: list[OtherCall] = []
     for call in calls:
+        if call.hooked:
+            hooked.append(call)
+            continue
         finer = any(all(_within(group, call.same) for group in one.same) for one in found)
         if not finer and _differs(call):
             found.append(call)
-    return _apart(found)
+    return [*([_PACKED] if any(map(_asks_which, hooked)) else ()), *_apart(found)]
+
+
+def _asks_which(call: OtherCall) -> bool:
+    """Does the program do something else, or what cannot be told, with other saved objects?"""
+    other = call.other
+    if other is None or other.problem is not None or len(other.observed) > len(call.case.observed):
+        return True
+    return _differs(call)
 
 
 def _within(group: tuple[str, ...], groups: Iterable[tuple[str, ...]]) -> bool:
