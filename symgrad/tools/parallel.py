@@ -56,6 +56,8 @@ def in_processes(
         with warnings.catch_warnings():
             # threads of a BLAS, which looks after forks itself
             warnings.simplefilter("ignore", DeprecationWarning)
+            # of JAX, where it is imported: the processes do not use it
+            warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
             todo: list[Future[Done]] = [pool.submit(_work, number) for number in range(count)]
         advance = begin()
         for one in todo:
