@@ -353,3 +353,18 @@ def test_the_command_line_finds_functions(tmp_path: Path) -> None:
     ]
     found = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert "1 failed, 1 passed" in found.stdout, found.stdout
+
+
+@pytest.mark.parametrize("factor", [1, 2])
+def test_a_gradient_may_be_of_integers_as_in_jax(factor: int) -> None:
+    @jax.custom_vjp
+    def total(x: Any) -> Any:
+        return x.sum()
+
+    def bwd(shape: Any, g: Any) -> Any:
+        return ((g > 0).astype(jnp.int32) * factor + jnp.zeros(shape, jnp.int32),)
+
+    total.defvjp(lambda x: (x.sum(), x.shape), bwd)
+    report = sg.verify(total, "n", suggest=False)
+    assert report.verdict == "REFUTED"  # of another sign than g's, and no multiple of it
+    assert "refuses" not in str(report)

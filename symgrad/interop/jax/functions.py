@@ -22,7 +22,7 @@ import numpy as np
 import symgrad.interop.jax.calls
 import symgrad.interop.jax.convolutions
 import symgrad.interop.jax.places  # noqa: F401
-from symgrad.errors import DTypeError, Location, ProtocolError, ShapeError, UnsupportedOpError
+from symgrad.errors import Location, ProtocolError, ShapeError, UnsupportedOpError
 from symgrad.frontend.function import Function
 from symgrad.frontend.plain import is_plain_number
 from symgrad.frontend.questions import note_limit, questions
@@ -387,18 +387,16 @@ def _cotangent(leaf: Any) -> Any:
 def _gradient(name: str, argument: Any, found: Any, bwd: Any) -> Any:
     """What backward returns for one argument.
 
-    Raises ShapeError or DTypeError for another type than the argument's, which JAX refuses.
+    Raises ShapeError for another shape than the argument's, which JAX refuses; dtypes it does not.
     """
     if not isinstance(argument, SymbolicTensor) or not argument.dtype.is_float or found is _ZERO:
         return None
     own, wanted = found.node.type, argument.node.type
     if own == wanted:
         return found
-    if own.shape == wanted.shape and found.dtype.is_float:
+    if own.shape == wanted.shape:
         return found.to(argument.dtype)
     where = found.node.location or location_of(bwd)
     said = f"bwd returned {own} for {name}, which is {wanted}: JAX refuses that"
-    if own.shape == wanted.shape:
-        raise DTypeError(said, location=where)
     pairs = zip(own.shape, wanted.shape, strict=True) if own.rank == wanted.rank else ()
     raise ShapeError(said, location=where, gradient=name, equal=pairs, rank=own.rank)
