@@ -127,7 +127,8 @@ def _adapted(function: Any, containers: Mapping[str, Container]) -> type[Functio
         check_rank()
         _check_identity()
         _check(fun, fwd, lazy)
-        flat = [one.settle() if is_plain_number(one) else one for one in (*args, *rest(args))]
+        every = (*args, *_defaults(given_parameters[len(args) :]))
+        flat = [one.settle() if is_plain_number(one) else one for one in every]
         given = leaves_of.grouped(flat)
         trees = [Tree.of(one) for one in given]
         with precision(args):
@@ -139,11 +140,6 @@ def _adapted(function: Any, containers: Mapping[str, Container]) -> type[Functio
         ctx.save_for_backward(*_tensors(residuals))
         ctx.call = _Call(tuple(flat), given, outputs, residuals)
         return outputs.leaves[0] if len(outputs.leaves) == 1 else outputs.leaves
-
-    def rest(args: Sequence[Any]) -> list[Any]:
-        """The defaults of what is not passed, which JAX passes."""
-        defaults = [one.default for one in given_parameters[len(args) :]]
-        return [one for one in defaults if one is not inspect.Parameter.empty]
 
     def backward(ctx: Any, *cotangents: Any) -> Any:
         call: _Call = ctx.call
@@ -178,6 +174,11 @@ def _adapted(function: Any, containers: Mapping[str, Container]) -> type[Functio
         "symgrad_meant": staticmethod(lambda surrogate: _meant(surrogate, leaves_of)),
     }  # fmt: skip
     return type(name.rpartition(".")[2], (Function,), members)
+
+
+def _defaults(left: Sequence[inspect.Parameter]) -> list[Any]:
+    """The defaults of what is not passed, which JAX passes."""
+    return [one.default for one in left if one.default is not inspect.Parameter.empty]
 
 
 def _gradients(
