@@ -182,7 +182,7 @@ def _put_back(place: Place) -> None:
     if place.kind == "item" and not isinstance(held, (MutableMapping, MutableSet)):
         old, new = list(before.values()), list(now.values())
         if len(old) != len(new):
-            held[:] = array(held.typecode, old) if isinstance(held, array) else old
+            _fill(held, old)
         for number, (one, other) in enumerate(zip(old, new, strict=False)):
             if one is not other and len(old) == len(new):
                 held[number] = one
@@ -196,6 +196,15 @@ def _put_back(place: Place) -> None:
     for key, (name, value) in was.items():
         if key not in found:
             place.write(name, value)
+
+
+def _fill(held: Any, old: list[Any]) -> None:
+    """Give a sequence the items that it had; not every sequence knows slices."""
+    if isinstance(held, (list, bytearray, array)):
+        held[:] = array(held.typecode, old) if isinstance(held, array) else old
+    else:
+        held.clear()
+        held.extend(old)
 
 
 def _same(old: Any, new: Any) -> bool:

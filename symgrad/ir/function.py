@@ -352,9 +352,10 @@ Pattern = Sequence[bool]
 
 
 def patterns(graphs: FunctionGraphs) -> list[Pattern]:
-    """For each output, is its cotangent given: all that backward may get but all and none.
+    """For each output, is its cotangent given: all that backward may get but all.
 
-    Those with the fewest given come first.  Of very many outputs only each alone, and all but each.
+    Those with the fewest given come first: none is, where a Function that is applied to the outputs
+    gives None for each.  Of very many outputs only none, each alone, and all but each.
     Empty where backward never gets None.
     """
     found: list[Pattern] = []
@@ -369,5 +370,5 @@ def _masks(differentiable: Sequence[bool]) -> Iterator[Pattern]:
     count = sum(differentiable)
     for mask in product(*((True, False) if one else (False,) for one in differentiable)):
         given = sum(mask)
-        if 0 < given < count and (count <= MOST_OUTPUTS or given in (1, count - 1)):
+        if given < count and (count <= MOST_OUTPUTS or given in (0, 1, count - 1)):
             yield mask

@@ -216,6 +216,7 @@ def _values(graphs: FunctionGraphs) -> tuple[tuple[str, str], ...]:
 def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
     started = time.perf_counter()
     declared = graphs.assumptions
+    options, failing = without_failing(graphs, options)
     for case in graphs.cases:
         check_square(declared, {str(node.attributes["name"]): node.shape for node in case.inputs})
         if case.relations:
@@ -231,7 +232,7 @@ def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
         wide = replace(options.wide(), told="float inputs have 64 bits")
         options = replace(options, variants=(*options.variants, wide))
     judged = [_judge_case(case, declared, options) for case in graphs.cases]
-    options = replace(options, asked=tuple(calls.conditions))
+    options = replace(options, asked=(*calls.conditions, *failing))
     inputs = input_reports(graphs, judged, declared, options)
     if options.surrogate is None:
         inputs = _meant(inputs, judged)
@@ -923,12 +924,35 @@ def shown(one: JudgedCase, found: Counterexample | None) -> CounterexampleReport
 
 # -- backward without the cotangents of some outputs, where it is given None for them.  PyTorch
 # gives zeros for the cotangent of an output that nobody used, or None, if forward said
-# ``ctx.set_materialize_grads(False)``.  Backward may then take another way for each pattern.
+# ``ctx.set_materialize_grads(False)``.  Backward may then take another way for each pattern.  It
+# gets None for all outputs where a Function that is applied to these gives None for each; the
+# gradient is 0 then.  Backwards that raise there are common: that is a condition of the verdict.
 
 
 UNDEFINED = "None for outputs that are not used"
 
 Pattern = tuple[bool, ...]
+
+
+def without_failing(
+    graphs: FunctionGraphs, options: VerifyOptions
+) -> tuple[VerifyOptions, list[Condition]]:
+    """Leave out that backward raises where all cotangents are None, and the condition for that."""
+
+    def fails(case: FunctionCase) -> bool:
+        raised = case.problem is not None and not is_limit(case.problem)
+        return raised and not _given(case)
+
+    kept = [
+        replace(variant, cases=tuple(case for case in variant.cases if not fails(case)))
+        for variant in options.undefined
+    ]
+    if [variant.cases for variant in kept] == [variant.cases for variant in options.undefined]:
+        return options, []
+    single = all(len(_given(case)) == 1 for case in graphs.cases)
+    said = "the incoming gradient is not None" if single else "not all incoming gradients are None"
+    left = tuple(variant for variant in kept if variant.cases)
+    return replace(options, undefined=left), [Condition("asked", f"{said} (backward fails then)")]
 
 
 def with_none(
@@ -1105,6 +1129,8 @@ def _undefined_finding(graphs: FunctionGraphs, one: JudgedCase, name: str) -> Fi
     if verdict is Verdict.REFUTED and name in one.judgements and _surrogate([name], one):
         verdict = Verdict.SURROGATE
     said = f"with {' and '.join(f'{name} = None' for name in absent)}, the gradient of {name} is "
+    if len(absent) > 1 and not _given(one.case):
+        said = f"where all incoming gradients are None, the gradient of {name} is "
     said += "not proved" if verdict is Verdict.UNDECIDED else "wrong"
     point = shown(one, outcome.counterexample)
     if point is None:

@@ -52,7 +52,7 @@ def raises(x: Any, grad: Any) -> Any:
 
 
 def unknown(x: Any, grad: Any) -> Any:
-    return sg.svd(grad)
+    return sg.lu(grad)
 
 
 @pytest.mark.parametrize("specs", ["n", "*batch"])
@@ -63,7 +63,7 @@ def unknown(x: Any, grad: Any) -> Any:
         (doubled, nothing, "REFUTED", "first = None; grad_x"),
         (thrice, thrice, "REFUTED", "second = None; grad_x"),
         (raises, thrice, "REFUTED", "both are needed"),
-        (unknown, thrice, "UNDECIDED", "no operation 'svd'"),
+        (unknown, thrice, "UNDECIDED", "no operation 'lu'"),
     ],
 )
 def test_every_pattern_is_judged(
@@ -195,6 +195,90 @@ def test_an_absent_cotangent_that_is_added_is_the_counterexample() -> None:
     assert report.verdict == sg.REFUTED
     (found,) = (one for one in report.protocol if one.name == UNDEFINED)
     assert "= None" in found.text
+
+
+def squares(count: int, backward: Any, base: Any = sg.Function) -> Any:
+    """The Function x -> x², which the output is, or both outputs are."""
+
+    class Squares(base):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.set_materialize_grads(False)
+            ctx.save_for_backward(x)
+            return x * x if count == 1 else (x * x, x * x)
+
+    Squares.backward = staticmethod(backward)  # type: ignore[attr-defined]
+    return Squares
+
+
+def without(value: Any) -> Any:
+    """The backward of ``squares`` that gives this where all cotangents are None."""
+
+    def backward(ctx: Any, *grads: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        given = [2 * grad * x for grad in grads if grad is not None]
+        return sum(given[1:], given[0]) if given else value(x)
+
+    return backward
+
+
+NOTHING = {"None": lambda x: None, "zeros": lambda x: 0 * x, "difference": lambda x: x - x}
+SOMETHING = {
+    "more": lambda x: 5 * x, "input": lambda x: x, "ones": lambda x: 0 * x + 1,
+    "masked": lambda x: (x - 1e6).relu(),
+}  # fmt: skip
+FAILING = {
+    "number": lambda x: 0, "error": lambda x: x * None, "many": lambda x: (None, x),
+    "said": lambda x: raises(x, None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("value", [*NOTHING])
+def test_nothing_for_no_cotangent_is_right(count: int, value: str) -> None:
+    report = sg.verify(squares(count, without(NOTHING[value])), "n")
+    assert report.verdict == sg.PROVED, report
+    assert "incoming gradient" not in str(report).replace("the incoming gradients are left", "")
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("value", [*SOMETHING])
+def test_something_for_no_cotangent_is_refuted(count: int, value: str) -> None:
+    report = sg.verify(squares(count, without(SOMETHING[value])), "n")
+    assert report.verdict == sg.REFUTED, report
+    (found,) = (one for one in report.protocol if one.name == UNDEFINED)
+    said = "all incoming gradients are None" if count == 2 else " = None, the gradient of x"
+    assert said in found.text
+    assert found.counterexample is not None
+    assert list(found.counterexample.inputs.values()).count(None) == count
+    assert found.counterexample.true == 0
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("value", [*FAILING])
+def test_failing_for_no_cotangent_is_a_condition(count: int, value: str) -> None:
+    report = sg.verify(squares(count, without(FAILING[value])), "n")
+    assert report.verdict == sg.PROVED, report
+    said = "not all incoming gradients are" if count == 2 else "the incoming gradient is not"
+    assert f"if {said} None (backward fails then)" in str(report)
+
+
+def test_a_wrong_backward_that_fails_for_no_cotangent_is_refuted() -> None:
+    assert sg.verify(squares(1, lambda ctx, g: 3 * g * ctx.saved_tensors[0]), "n") == sg.REFUTED
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("value", [*SOMETHING, *NOTHING, *FAILING])
+def test_torch_gives_the_same_for_no_cotangent(count: int, value: str) -> None:
+    import torch
+
+    made = {**SOMETHING, **NOTHING, **FAILING}[value]
+    function = squares(count, without(made), torch.autograd.Function)
+    report = sg.verify(function, "n", suggest=False)
+    assert report.verdict == (sg.REFUTED if value in SOMETHING else sg.PROVED), report
+    said = " ".join(one.text for one in report.protocol if one.name == UNDEFINED)
+    assert ("confirmed in torch" in said) == (value in SOMETHING), said
 
 
 def zeros_for_none(x: Any, grads: Any) -> list[Any]:

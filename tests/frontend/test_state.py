@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import datetime
 import itertools
 import math
@@ -9,8 +10,9 @@ import os
 import random
 import threading
 import time
+import types
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, MutableSequence
 from os import environ
 from pathlib import Path
 from random import random as drawn
@@ -242,3 +244,77 @@ def test_the_line_that_changes_is_named() -> None:
 
     said = " ".join(str(sg.verify(Counting, "n")).split())
     assert "each call changes calls['n']" in said
+
+
+class Row(MutableSequence[Any]):
+    """A sequence that knows no slices."""
+
+    def __init__(self) -> None:
+        self.items: list[Any] = []
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.items[int(at)]
+
+    def __setitem__(self, at: Any, value: Any) -> None:
+        self.items[int(at)] = value
+
+    def __delitem__(self, at: Any) -> None:
+        del self.items[int(at)]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def insert(self, at: int, value: Any) -> None:
+        self.items.insert(at, value)
+
+
+CONTAINERS: dict[str, Callable[[], Any]] = {
+    "deque": collections.deque, "short deque": lambda: collections.deque(maxlen=3), "list": list,
+    "UserList": collections.UserList, "own sequence": Row, "dict": dict,
+    "UserDict": collections.UserDict, "ChainMap": collections.ChainMap,
+    "OrderedDict": collections.OrderedDict, "Counter": collections.Counter,
+    "defaultdict": lambda: collections.defaultdict(list), "namespace": types.SimpleNamespace,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", CONTAINERS)
+def test_a_container_that_keeps_a_tensor_is_seen(kind: str) -> None:
+    box = CONTAINERS[kind]()
+
+    class Square(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            if hasattr(box, "append"):
+                box.append(x)
+            elif hasattr(box, "keys"):
+                box["x"] = x
+            else:
+                box.x = x
+            return x * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            if hasattr(box, "append"):
+                return 2 * g * box[-1]
+            return 2 * g * (box["x"] if hasattr(box, "keys") else box.x)
+
+    report = sg.verify(Square, "n", suggest=False)
+    assert str(report.verdict) == "REFUTED", str(report)
+    assert not hasattr(box, "__len__") or len(box) == 0
+
+
+def test_a_mapping_that_cannot_be_written_shows_what_another_one_keeps() -> None:
+    kept: dict[str, Any] = {}
+    seen = types.MappingProxyType(kept)
+
+    class Square(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            kept["x"] = x
+            return x * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return 2 * g * seen["x"]
+
+    assert str(sg.verify(Square, "n", suggest=False).verdict) == "REFUTED"

@@ -148,6 +148,31 @@ def test_what_torch_does_not_confirm_is_undecided() -> None:
     assert report.diff == ""
 
 
+@pytest.mark.parametrize("materialize", [True, False])
+@pytest.mark.parametrize("kind", ["behind", "before", "sizes"])
+def test_outputs_that_are_no_tensors_have_no_cotangent(kind: str, materialize: bool) -> None:
+    class Several(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.set_materialize_grads(materialize)
+            ctx.save_for_backward(x)
+            others = {"behind": (x * x, None, 3), "before": ("name", x * x)}
+            return others.get(kind, (x.shape, x * x, x.shape[0]))
+
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            (place,) = (0,) if kind == "behind" else (1,)
+            assert all(one is None for at, one in enumerate(grads) if at != place)
+            return None if grads[place] is None else 3 * grads[place] * x
+
+    report = sg.verify(Several, "n m", suggest=False)
+    assert str(report.verdict) == "REFUTED"
+    found = report.inputs["x"].replayed
+    assert found is not None
+    assert (found.backward, found.derivative) == pytest.approx((3.0, 2.0))
+
+
 class AnyNumber(Function):
     """Plain numbers, an absent tensor, integers, an output without a gradient, None patterns."""
 

@@ -94,13 +94,13 @@ class _Run:
     def apply(self, *args: Any) -> tuple[Any, ...]:
         """The outputs of the class, or of what it is declared to be meant for."""
         torch.manual_seed(0)
-        return _several(self.original.apply(*args))
+        return _tensors(self.original.apply(*args))
 
     def meant(self, *args: Any) -> tuple[Any, ...]:
         """The outputs of what backward is to be the derivative of."""
         torch.manual_seed(0)
         function = self.call.meant or self.original.apply
-        return _several(function(*args))
+        return _tensors(function(*args))
 
     def forward(self, *args: Any) -> tuple[Any, ...]:
         """The outputs of forward's own operations, which autograd follows."""
@@ -109,16 +109,16 @@ class _Run:
         torch.manual_seed(0)
         setup = inspect.getattr_static(self.original, "setup_context", None)
         if setup is not inspect.getattr_static(torch.autograd.Function, "setup_context"):
-            return _several(self.original.forward(*args))
+            return _tensors(self.original.forward(*args))
         ctx = torch.autograd.function.FunctionCtx()
         ctx.needs_input_grad = tuple(name in self.call.asked for name, _ in self.call.arguments)
-        return _several(self.original.forward(ctx, *args))
+        return _tensors(self.original.forward(ctx, *args))
 
     def cotangents(self, outputs: Sequence[Any]) -> list[tuple[Any, Any]]:
         """The outputs that have a cotangent, with it."""
         if len(outputs) != len(self.call.cotangents):
             raise NotMeasured(
-                f"forward returns {len(outputs)} values, and not {len(self.call.cotangents)}"
+                f"forward returns {len(outputs)} tensors, and not {len(self.call.cotangents)}"
             )
         return [
             (output, torch.tensor(given, dtype=output.dtype).reshape(output.shape))
@@ -127,13 +127,30 @@ class _Run:
         ]
 
 
-def _several(found: Any) -> tuple[Any, ...]:
-    return tuple(found) if isinstance(found, (tuple, list)) else (found,)
+def _tensors(found: Any) -> tuple[Any, ...]:
+    """The tensors among what forward returns; only these have cotangents."""
+    several = found if isinstance(found, (tuple, list)) else (found,)
+    return tuple(one for one in several if isinstance(one, torch.Tensor))
+
+
+class _Unused(torch.autograd.Function):
+    """Makes a number of tensors, and gives None for the cotangent of each."""
+
+    @staticmethod
+    def forward(ctx: Any, *tensors: Any) -> Any:
+        return tensors[0].new_zeros(())
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return (None,) * len(ctx.needs_input_grad)
 
 
 def _measured(run: _Run) -> Measured:
     backward = _gradient(run, run.apply)
     assert backward is not None
+    if all(given is None for given in run.call.cotangents):
+        dtype = str(run.dtype).removeprefix("torch.")
+        return Measured(backward, 0.0, 0.0, "all incoming gradients are None", dtype)
     by_autograd = _by_autograd(run)
     quotient, error = _quotient(run)
     how = "by difference quotients"
@@ -176,10 +193,11 @@ def _gradient(
     wanted = leaves.get(run.call.wanted)
     if wanted is None:
         raise NotMeasured(f"{run.call.wanted} is no float tensor that requires a gradient")
-    pairs = [
-        (output, given) for output, given in run.cotangents(function(*passed.values()))
-        if output.requires_grad
-    ]  # fmt: skip
+    made = function(*passed.values())
+    pairs = [(output, given) for output, given in run.cotangents(made) if output.requires_grad]
+    if made and all(given is None for given in run.call.cotangents):
+        nothing = _Unused.apply(*made)  # type: ignore[no-untyped-call]
+        pairs = [(nothing, torch.ones_like(nothing))] if nothing.requires_grad else []
     if not pairs:
         return None if required else 0.0
     outputs, given = zip(*pairs, strict=True)

@@ -394,7 +394,7 @@ def absences(draw: Draw) -> Draft:
     """Wrong for one pattern of cotangents that are None."""
     count = draw(st.integers(2, 4))
     parts = draw(st.lists(st.sampled_from(sorted(SLOPES)), min_size=count, max_size=count))
-    absent = draw(st.sets(st.integers(0, count - 1), min_size=1, max_size=count - 1))
+    absent = draw(st.sets(st.integers(0, count - 1), min_size=1, max_size=count))
     harm = draw(st.sampled_from(("2", "1", "0", "unguarded")))
     slopes = ", ".join(f"({SLOPES[part]})" for part in parts)
     pattern = tuple(k not in absent for k in range(count))
@@ -402,7 +402,8 @@ def absences(draw: Draw) -> Draft:
         f"parts = [{slopes}]",
         "given = tuple(g is not None for g in gs)",
         f"k = {harm if harm != 'unguarded' else 1} if given == {pattern} else 1",
-        "found = sg.zeros_like(x)",
+        f"found = {harm if len(absent) == count and harm in '12' else 0} * sg.ones_like(x)",
+        "found = found if not any(given) else sg.zeros_like(x)",
         "for g, part in zip(gs, parts):",
         f"    if g is not None{f' or given == {pattern}' if harm == 'unguarded' else ''}:",
         "        found = found + k * g * part",
@@ -416,10 +417,11 @@ def absences(draw: Draw) -> Draft:
         "        (x,) = ctx.saved_tensors\n" + "".join(f"        {one}\n" for one in body)
     )
     suspects = tuple(
-        at(absent=some) for size in range(1, count)
+        at(absent=some) for size in range(1, count + 1)
         for some in itertools.combinations(range(count), size)
     )  # fmt: skip
-    return Draft("absent cotangent", text, ("n",), suspects)
+    unless = "not all incoming gradients are None" if len(absent) == count else ""
+    return Draft("absent cotangent", text, ("n",), suspects, unless=unless)
 
 
 @st.composite

@@ -24,7 +24,8 @@ class At:
     """A point: sizes and plain values, tensors as a number for all elements or as nested lists.
 
     What is not named is generic.  ``frozen``: inputs that require no gradient there.
-    ``absent``: numbers of the outputs whose cotangent is None there.  ``how``: what the tensors
+    ``absent``: numbers of the outputs whose cotangent is None there; where these are all, backward
+    is called by a Function that gives None for each.  ``how``: what the tensors
     are besides their values, of ``HOW``.
     """
 

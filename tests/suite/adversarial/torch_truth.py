@@ -60,6 +60,18 @@ def _quiet() -> Iterator[None]:
         torch.set_default_dtype(before)
 
 
+class Unused(torch.autograd.Function):
+    """Makes a number of tensors, and gives None for the cotangent of each."""
+
+    @staticmethod
+    def forward(ctx: Any, *tensors: Any) -> Any:
+        return tensors[0].new_zeros(())
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return (None,) * len(ctx.needs_input_grad)
+
+
 MANY = 40
 """So many other calls."""
 
@@ -202,6 +214,10 @@ class Look:
             for number, (one, weight) in enumerate(zip(outputs, self.weights, strict=True))
             if weight is not None and number not in self.point.absent and one.requires_grad
         ]
+        if not used:
+            given = (one for one in outputs if one.requires_grad)
+            nothing = Unused.apply(*given)  # type: ignore[no-untyped-call]
+            used = [(nothing, torch.ones_like(nothing))]
         found = torch.autograd.grad(
             [one for one, _ in used], list(leaves.values()), [weight for _, weight in used],
             retain_graph=True, allow_unused=True, create_graph=graph,
