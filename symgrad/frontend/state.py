@@ -200,8 +200,10 @@ def _put_back(place: Place) -> None:
 
 def _fill(held: Any, old: list[Any]) -> None:
     """Give a sequence the items that it had; not every sequence knows slices."""
-    if isinstance(held, (list, bytearray, array)):
-        held[:] = array(held.typecode, old) if isinstance(held, array) else old
+    if isinstance(held, array):
+        held[:] = array(held.typecode, old)
+    elif isinstance(held, (list, bytearray)):
+        held[:] = old
     else:
         held.clear()
         held.extend(old)

@@ -200,14 +200,14 @@ def test_an_absent_cotangent_that_is_added_is_the_counterexample() -> None:
 def squares(count: int, backward: Any, base: Any = sg.Function) -> Any:
     """The Function x -> x², which the output is, or both outputs are."""
 
-    class Squares(base):  # type: ignore[misc]
+    class Squares(base):
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
             ctx.set_materialize_grads(False)
             ctx.save_for_backward(x)
             return x * x if count == 1 else (x * x, x * x)
 
-    Squares.backward = staticmethod(backward)  # type: ignore[attr-defined]
+    Squares.backward = staticmethod(backward)
     return Squares
 
 

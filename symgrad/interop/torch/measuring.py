@@ -196,7 +196,7 @@ def _gradient(
     made = function(*passed.values())
     pairs = [(output, given) for output, given in run.cotangents(made) if output.requires_grad]
     if made and all(given is None for given in run.call.cotangents):
-        nothing = _Unused.apply(*made)  # type: ignore[no-untyped-call]
+        nothing = _Unused.apply(*made)
         pairs = [(nothing, torch.ones_like(nothing))] if nothing.requires_grad else []
     if not pairs:
         return None if required else 0.0

@@ -216,7 +216,7 @@ class Look:
         ]
         if not used:
             given = (one for one in outputs if one.requires_grad)
-            nothing = Unused.apply(*given)  # type: ignore[no-untyped-call]
+            nothing = Unused.apply(*given)
             used = [(nothing, torch.ones_like(nothing))]
         found = torch.autograd.grad(
             [one for one, _ in used], list(leaves.values()), [weight for _, weight in used],
