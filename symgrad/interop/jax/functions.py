@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -127,7 +127,7 @@ def _adapted(function: Any, containers: Mapping[str, Container]) -> type[Functio
         check_rank()
         _check_identity()
         _check(fun, fwd, lazy)
-        every = (*args, *_defaults(given_parameters[len(args) :]))
+        every = (*args, *(one for left in defaults[len(args) :] for one in left))
         flat = [one.settle() if is_plain_number(one) else one for one in every]
         given = leaves_of.grouped(flat)
         trees = [Tree.of(one) for one in given]
@@ -158,6 +158,7 @@ def _adapted(function: Any, containers: Mapping[str, Container]) -> type[Functio
         return tuple(_gradients(leaves_of, names, call.given, fixed, found.leaves, bwd))
 
     given_parameters = leaves_of.parameters
+    defaults = _defaults(given_parameters)
     names = [one.name for one in given_parameters]
     plain_names = _plain_names(function, own_parameters)
     ctx = "ctx" if "ctx" not in names else "symgrad_ctx"
@@ -176,9 +177,9 @@ def _adapted(function: Any, containers: Mapping[str, Container]) -> type[Functio
     return type(name.rpartition(".")[2], (Function,), members)
 
 
-def _defaults(left: Sequence[inspect.Parameter]) -> list[Any]:
-    """The defaults of what is not passed, which JAX passes."""
-    return [one.default for one in left if one.default is not inspect.Parameter.empty]
+def _defaults(given: Iterable[inspect.Parameter]) -> list[tuple[Any, ...]]:
+    """The default of each parameter, which JAX passes; nothing where there is none."""
+    return [() if one.default is inspect.Parameter.empty else (one.default,) for one in given]
 
 
 def _gradients(
