@@ -182,7 +182,7 @@ def _for_guesses(request: Request, suggest: bool) -> Report:
     first = _for_presences(request, suggest)
     if request.guess is None:
         return first
-    from symgrad.proof.report.merge import for_guesses, for_narrower
+    from symgrad.proof.report.merge import for_guesses, for_narrower, under_shapes
 
     fitting = request.guess.fitting
     if fitting is not None and fitting.guess is not None and str(first.verdict) == "REFUTED":
@@ -191,18 +191,51 @@ def _for_guesses(request: Request, suggest: bool) -> Report:
             narrower = for_narrower(near, fitting.guess, first, request.guess)
             if narrower is not None:
                 return narrower
+    if str(first.verdict) == "REFUTED" and (longer := _with_axes_more(request, first, suggest)):
+        return longer
     judged = {request.guess: first}
     for other in request.guess.others:
         if str(list(judged.values())[-1].verdict) == "REFUTED":
             break
         assert other.guess is not None
         try:
-            judged[other.guess] = _for_presences(replace(other, audit=request.audit), suggest)
+            report = _for_presences(replace(other, audit=request.audit), suggest)
         except SymgradError:  # the assumptions may not fit other ranks
             continue
         except TimeUp as error:
-            judged[other.guess] = _unfinished(request.function, str(error))
+            report = _unfinished(request.function, str(error))
+        judged[other.guess] = report
+        if str(report.verdict) == "REFUTED" and request.has_more_axes_in_some(other):
+            known = judged[request.guess]
+            fewer = under_shapes(known, request.guess, report, other.guess)
+            if fewer is not None and str(fewer.verdict) == "PROVED":
+                del judged[other.guess]
+                judged[request.guess] = fewer
     return for_guesses(judged)
+
+
+def _with_axes_more(request: Request, first: Report, suggest: bool) -> Report | None:
+    """The report for inferred shapes in which some tensors have more axes, if that is PROVED.
+
+    A vector where a matrix is meant is a wrong guess of the shapes, as far as forward takes both:
+    ``g @ v.T`` is an inner product then.  All such shapes have to be PROVED: with fewer axes, or
+    with more in every tensor, a mistake may not show.
+    """
+    from symgrad.proof.report.merge import for_narrower
+
+    assert request.guess is not None
+    found = None
+    for other in request.guess.others:
+        if other.guess is None or not other.has_more_axes_in_some(request):
+            continue
+        try:
+            report = _for_presences(replace(other, audit=request.audit), suggest)
+        except (SymgradError, TimeUp):
+            return None
+        if str(report.verdict) != "PROVED":
+            return None
+        found = found or for_narrower(report, other.guess, first, request.guess)
+    return found
 
 
 def compile(

@@ -115,6 +115,17 @@ class Request:
         return tuple(dict.fromkeys(name for arg in self.arguments if arg.spec
                                    for name in arg.spec.sizes))  # fmt: skip
 
+    def has_more_axes_in_some(self, other: Request) -> bool:
+        """Has it the tensors of another request, some with more axes, some with as many?"""
+        own, its = (
+            {one.name: len(one.spec.dims) for one in request.tensors if one.spec is not None}
+            for request in (self, other)
+        )
+        if own.keys() != its.keys():
+            return False
+        more = [own[name] - its[name] for name in its]
+        return min(more, default=0) == 0 < max(more, default=0)
+
     @property
     def distinct(self) -> frozenset[str]:
         """The inputs whose entries are declared to be all different."""

@@ -625,11 +625,26 @@ class MaskedLoss(sg.Function):
         return grad * d * mask.unsqueeze(-1) / total, None, rest
 
 
+class Squared(sg.Function):
+    @staticmethod
+    def forward(ctx, s, v):
+        p = (s @ s).tanh()
+        ctx.save_for_backward(s, v, p)
+        return p @ v
+
+    @staticmethod
+    def backward(ctx, grad):
+        s, v, p = ctx.saved_tensors
+        d = grad @ v.T * (1 - p * p)  # of a vector, v.T is v
+        return d @ s.T + s.T @ d, p.T @ grad
+
+
 FITTING = (
     (WeightNorm, "the shapes are v[n, m], g[n] (the gradient of v is wrong for v[n, m], g[k, m])"),
     (Contrast, "the shapes are a[n, m], b[n, m] (backward fails for a[n, m], b[k, m])"),
     (MaskedLoss, "the shapes are logits[n, m], i64 target[n], mask[n] (backward fails for "
      "logits[n, m], i64 target[k], mask[l, k])"),
+    (Squared, "the shapes are s[n, n], v[n, m] (the gradient of s is wrong for s[n, n], v[n])"),
 )  # fmt: skip
 
 

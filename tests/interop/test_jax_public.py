@@ -66,7 +66,9 @@ def test_the_verdict_is_what_jax_says(name: str, rule: str) -> None:
     assert (rule in ("right", "by_jax")) is is_right(one, rule)
 
 
-@pytest.mark.parametrize("name", ["mlp", "affine", "rms_norm_of", "nested_tuples", "swiglu"])
+@pytest.mark.parametrize(
+    "name", ["mlp", "affine", "rms_norm_of", "nested_tuples", "swiglu", "causal_attention"]
+)
 def test_shapes_and_containers_are_found(name: str) -> None:
     one = KINDS[name]
     report = sg.verify(one.function("right"), static=one.static, suggest=False)

@@ -149,6 +149,12 @@ def for_narrower(report: Report, guess: Guess, wide: Report, wider: Guess) -> Re
 
     ``wide``: the report for other shapes, which forward accepts as well: a condition names them.
     """
+    found = under_shapes(report, guess, wide, wider)
+    return None if found is None else for_guesses({guess: found})
+
+
+def under_shapes(report: Report, guess: Guess, wide: Report, wider: Guess) -> Report | None:
+    """The report with the condition that the shapes are these, if less is wrong than for others."""
     wrong, here = _refuted(wide), _refuted(report)
     if not here < wrong:
         return None
@@ -160,7 +166,7 @@ def for_narrower(report: Report, guess: Guess, wide: Report, wider: Guess) -> Re
         name: replace(one, conditions=(condition, *one.conditions)) if name in wrong - here else one
         for name, one in report.inputs.items()
     }
-    return for_guesses({guess: replace(report, inputs=inputs)})
+    return replace(report, inputs=inputs)
 
 
 def _refuted(report: Report) -> set[str]:
