@@ -15,7 +15,7 @@ import dataclasses
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,7 +38,7 @@ from symgrad.frontend.anyrank.serving import serving, typical_rank
 from symgrad.frontend.anyrank.session import Observation
 from symgrad.frontend.calls import asks_nothing, other_calls
 from symgrad.frontend.forward_mode import JvpError, has_jvp, pushing
-from symgrad.frontend.function import class_location, class_of, surrogate_of
+from symgrad.frontend.function import Function, class_location, class_of, surrogate_of
 from symgrad.frontend.guests import taken
 from symgrad.frontend.paths import Answers, Paths, other_paths, unjudged
 from symgrad.frontend.plain import as_numbers, passed_numbers, with_passed
@@ -69,13 +69,15 @@ RANKS = (0, 1, 2, 3)
 
 Static = Mapping[str, Any] | None
 Assume = Stated | None
+Config = str | Path | Callable[[type[Function]], Declared | None] | None
+"""A file of declarations, or what finds those of a class."""
 
 
 def verify(
     function: AnyFunction, *specs: Any, static: Static = None, assume: Assume = None,
     order: int = 1, suggest: bool = True, audit: bool = False,
     timeout: float | None = VERDICT_SECONDS, cache: bool = False,
-    config: str | Path | None = None, replace: Replace | None = None,
+    config: Config = None, replace: Replace | None = None,
 ) -> Report:  # fmt: skip
     """Is the hand-written backward the vector-Jacobian product of forward, for all shapes?
 
@@ -95,15 +97,27 @@ def verify(
     forward.
     """
     found = class_of(taken(function))
-    declared = None if config is None else read(Path(config)).of(found)
+    declared = _declared(config, found)
 
     def judge() -> Report:
         request = asked_for(function, declared, specs, static, assume, order)
         with used() if cache else nullcontext():
             return _judged_request(dataclasses.replace(request, audit=audit), suggest)
 
-    with nullcontext() if declared is None else declared.applied(found), replaced(found, replace):
+    with _applied(declared, found), replaced(found, replace):
         return in_time(function, timeout, judge)
+
+
+def _declared(config: Config, function: type[Function]) -> Declared | None:
+    """What is declared of a class.  Raises SpecError."""
+    if config is None:
+        return None
+    return config(function) if callable(config) else read(Path(config)).of(function)
+
+
+def _applied(declared: Declared | None, function: type[Function]) -> AbstractContextManager[None]:
+    """A block in which a class has the surrogate, and calls the references, declared of it."""
+    return nullcontext() if declared is None else declared.applied(function)
 
 
 def asked_for(
@@ -241,11 +255,13 @@ def _with_axes_more(request: Request, first: Report, suggest: bool) -> Report | 
 def compile(
     function: AnyFunction, *specs: Any, static: Static = None, assume: Assume = None,
     allow: Sequence[str] = (), strict: bool = False, timeout: float | None = VERDICT_SECONDS,
+    config: Config = None,
 ) -> CompiledOp | NumpyOp:  # fmt: skip
     """Kernels for every size of these shapes, forward and backward.
 
-    ``specs``, ``static``, ``assume``, ``timeout``: as for ``verify``; where shapes are inferred, an
-    InferredShapesWarning says which.  A backward that is not PROVED is refused with
+    ``specs``, ``static``, ``assume``, ``timeout``, ``config``: as for ``verify``; where shapes are
+    inferred, an InferredShapesWarning says which: those that fit backward, where ``verify`` names
+    them.  A backward that is not PROVED is refused with
     NotProvedError, unless ``allow`` names its verdict (``allow=("UNDECIDED",)``).  Where no C
     compiler works, the op runs on NumPy, with a NumpyBackendWarning; with ``strict``, or
     SYMGRAD_STRICT=1, BuildError or CacheError is raised.
@@ -256,8 +272,11 @@ def compile(
         from symgrad.numpy_op import NumpyOp
         from symgrad.runtime.op import make_op
 
-    request = _requested(function, specs, static, assume)
-    planned, report = judged_plan(request, allow, timeout=timeout)
+    found = class_of(taken(function))
+    declared = _declared(config, found)
+    with _applied(declared, found):
+        request = _requested(function, declared, specs, static, assume, timeout)
+        planned, report = judged_plan(request, allow, timeout=timeout)
     emitted = emit(planned, proof_line(report))
     try:
         return make_op(
@@ -273,14 +292,14 @@ def build(
     functions: Sequence[AnyFunction], folder: Path, *, specs: Sequence[str | None] = (),
     static: Static = None, assume: Assume = None, allow: Sequence[str] = (), check: bool = False,
     compiled: bool = True, root: Path | None = None, names: Mapping[Any, str] | None = None,
-    timeout: float | None = VERDICT_SECONDS, fixed: bool = False,
+    timeout: float | None = VERDICT_SECONDS, fixed: bool = False, config: Config = None,
 ) -> str:  # fmt: skip
     """Write a package of kernels that imports without symgrad; return the difference.
 
-    ``specs``, ``static``, ``assume``, ``timeout``: as for ``compile``.  ``check``: write nothing.
-    ``compiled``: also build the shared objects.  ``root``: paths in the manifest are written
-    relative to it.  ``names``: other names for the ops of some Functions.  ``fixed``: no kernel
-    takes a plain number.  Raises NotProvedError, BuildError.
+    ``specs``, ``static``, ``assume``, ``timeout``, ``config``: as for ``compile``.  ``check``:
+    write nothing.  ``compiled``: also build the shared objects.  ``root``: paths in the manifest
+    are written relative to it.  ``names``: other names for the ops of some Functions.  ``fixed``:
+    no kernel takes a plain number.  Raises NotProvedError, BuildError.
     """
     from symgrad.manifest import packaged
     from symgrad.runtime.package import build_package, difference, write_package
@@ -288,10 +307,13 @@ def build(
     named = names or {}
     ops = []
     for one in functions:
-        request = _requested(one, specs, static, assume)
-        planned = judged_plan(
-            request, allow, named.get(one, ""), timeout=timeout, fixed=fixed
-        )  # fmt: skip
+        found = class_of(taken(one))
+        declared = _declared(config, found)
+        with _applied(declared, found):
+            request = _requested(one, declared, specs, static, assume, timeout)
+            planned = judged_plan(
+                request, allow, named.get(one, ""), timeout=timeout, fixed=fixed
+            )  # fmt: skip
         ops.append((request, *planned))
     files = packaged(ops, root, folder)
     if check:
@@ -304,17 +326,24 @@ def build(
 
 def show(
     function: AnyFunction, *specs: Any, stage: str, static: Static = None,
-    assume: Assume = None,
+    assume: Assume = None, config: Config = None,
 ) -> str:  # fmt: skip
     """The text of a stage: one of ``STAGES``, in the names of the user's source.
 
-    ``specs``, ``static``, ``assume``: as for ``compile``.
+    ``specs``, ``static``, ``assume``, ``config``: as for ``compile``.
     """
-    from symgrad import stage_text as stages
-
     if stage not in STAGES:
         raise SpecError(f"unknown stage {stage!r}", hint=f"one of {', '.join(STAGES)}")
-    request = _requested(function, specs, static, assume)
+    found = class_of(taken(function))
+    declared = _declared(config, found)
+    with _applied(declared, found):
+        return _shown(_requested(function, declared, specs, static, assume), stage)
+
+
+def _shown(request: Request, stage: str) -> str:
+    """The text of a stage for a request."""
+    from symgrad import stage_text as stages
+
     graphs = trace_request(request)
     ranks = _ranks(request, graphs)
     graphs = _served(request, graphs, ranks)
@@ -405,19 +434,38 @@ def _for_all_values(
 
 
 def _requested(
-    function: AnyFunction, specs: Sequence[Any], static: Static, assume: Assume
-) -> Request:
+    function: AnyFunction, declared: Declared | None, specs: Sequence[Any], static: Static,
+    assume: Assume, timeout: float | None = VERDICT_SECONDS,
+) -> Request:  # fmt: skip
     """The request to compile; a warning names inferred shapes.
 
     Raises SpecError where a plain argument has no value: none is chosen for a kernel.
     """
-    request = requested(function, specs, static, assume)
+    request = asked_for(function, declared, specs, static, assume)
     if request.guess is not None:
         if names := request.guess.values:
             raise _no_value(request, names)
+        request = _that_fits(request, timeout)
         what = f"{request.cls.__name__}: {request.inferred} The kernels serve only these ranks."
         warnings.warn(what, InferredShapesWarning, stacklevel=3)
     return request
+
+
+def _that_fits(request: Request, timeout: float | None) -> Request:
+    """The request for the near shapes that fit backward, where it is refuted for the inferred ones.
+
+    ``verify`` judges these too, and prints them as a condition.
+    """
+    fitting = None if request.guess is None else request.guess.fitting
+    if fitting is None or fitting.guess is None or fitting.guess.values:
+        return request
+
+    def judge() -> Report:
+        graphs = trace_request(request)
+        return _as_asked(request, graphs, _ranks(request, graphs), suggest=False)
+
+    report = in_time(request.function, timeout, judge)
+    return fitting if str(report.verdict) == "REFUTED" else request
 
 
 def _no_value(request: Request, names: Sequence[str]) -> SpecError:

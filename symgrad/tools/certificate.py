@@ -22,6 +22,7 @@ import json
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,7 @@ from symgrad.runtime.package import (
     text_digest,
 )
 from symgrad.tools import discover
+from symgrad.tools.configured import Configured
 
 _VERSION = re.compile(r"[0-9A-Za-z.+!_-]{1,64}")
 _STATED = {
@@ -327,9 +329,11 @@ def _proved_again(
     request = bind(function, specs, static, assume)
     values = _table(_table(said.get("proof")).get("values"))
     fixed = all(name in values for name in numbers(request))  # no number is passed
-    planned, report = compiler.judged_plan(
-        request, allow=("UNDECIDED", "REFUTED"), name=stem, suggest=False, fixed=fixed
-    )
+    declared = Configured().of(function)
+    with nullcontext() if declared is None else declared.applied(function):
+        planned, report = compiler.judged_plan(
+            request, allow=("UNDECIDED", "REFUTED"), name=stem, suggest=False, fixed=fixed
+        )
     return packaged_op(request, planned, report, place)
 
 

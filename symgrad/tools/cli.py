@@ -29,6 +29,7 @@ from symgrad.stages import STAGES
 from symgrad.tools import watched
 
 if TYPE_CHECKING:
+    from symgrad.tools.configured import Configured
     from symgrad.tools.judging import Judged
 
 
@@ -211,6 +212,12 @@ def _file_option(name: str, text: str) -> Callable[..., Any]:
     return click.option(name, type=path, metavar="FILE", help=text)
 
 
+_config = _file_option(
+    "--config", "Declarations, in the place of the nearest symgrad.toml or pyproject.toml."
+)
+_no_config = click.option("--no-config", is_flag=True, help="Read no declarations.")
+
+
 @main.command()
 @click.argument("targets", nargs=-1, metavar="FILE|PACKAGE[:CLASS]...")
 @_arguments
@@ -234,10 +241,8 @@ def _file_option(name: str, text: str) -> Callable[..., Any]:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--quiet", is_flag=True, help="Only the table, no reports.")
 @click.option("--suggest", is_flag=True, help="Print a diff that fixes the backward: patch -p1.")
-@_file_option(
-    "--config", "Declarations, in the place of the nearest symgrad.toml or pyproject.toml."
-)
-@click.option("--no-config", is_flag=True, help="Read no declarations.")
+@_config
+@_no_config
 @click.option(
     "--write-config", is_flag=True,
     help="Append the shapes and values that were found by trying to symgrad.toml.",
@@ -375,7 +380,7 @@ def _write_files(
     "--memory", type=click.FloatRange(0), default=4.0, metavar="GB", show_default=True,
     help="Memory that each class may take beside torch.  0: no limit.",
 )  # fmt: skip
-@_file_option("--config", "Declarations, in place of the nearest symgrad.toml or pyproject.toml.")
+@_config
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @_file_option("--sarif", "Write what is not PROVED as SARIF 2.1.0, for annotations in CI.")
 @_file_option("--html", "Write one HTML file, with formulas, counterexamples, diffs and pictures.")
@@ -430,20 +435,35 @@ def scan_command(
 @click.option("--allow", multiple=True, type=click.Choice(["UNDECIDED", "SURROGATE?", "REFUTED"]))
 @click.option("--check", is_flag=True, help="Write nothing; fail if DIR would change.")
 @click.option("--no-compile", is_flag=True, help="Write the sources only.")
+@_config
+@_no_config
 @_timeout
 def build(
     targets: Sequence[str], output: Path, shapes: str | None, static: Sequence[str],
-    assume: Sequence[str], allow: Sequence[str], check: bool, no_compile: bool, timeout: float,
+    assume: Sequence[str], allow: Sequence[str], check: bool, no_compile: bool,
+    config: Path | None, no_config: bool, timeout: float,
 ) -> None:  # fmt: skip
     """Write C, header, wrapper and manifest: a package that needs no symgrad to import."""
     from symgrad import compiler
     from symgrad.tools import discover
+    from symgrad.tools.configured import Configured
 
-    chosen = [function for target in targets for function in discover.functions(target)]
+    files = Configured(config, read=not no_config)
+    found = [function for target in targets for function in discover.functions(target)]
+    files.check(found)
+    chosen = []
+    for function in found:
+        declared = files.of(function)
+        if declared is None or not declared.ignore:
+            chosen.append(function)
+        else:
+            click.echo(f"not built: {function.__qualname__}: {declared.ignore}", err=True)
+    if not chosen:
+        raise SpecError("there is nothing to build: all Functions are declared to be ignored")
     difference = compiler.build(
         chosen, output, specs=_specs(shapes), static=_static(static),
         assume=joined(assume) or None, allow=tuple(allow), check=check,
-        compiled=not no_compile, root=Path.cwd(), timeout=timeout or None,
+        compiled=not no_compile, root=Path.cwd(), timeout=timeout or None, config=files.of,
     )  # fmt: skip
     _finish(difference, check, output)
 
@@ -500,13 +520,18 @@ def _finish(difference: str, check: bool, folder: Path) -> None:
     help="Draw forward, backward and what is saved, instead.",
 )
 @_arguments
+@_config
+@_no_config
 def show(
     target: str, stage: str, draw: Path | None, shapes: str | None, static: Sequence[str],
-    assume: Sequence[str],
+    assume: Sequence[str], config: Path | None, no_config: bool,
 ) -> None:  # fmt: skip
     """Print a stage of the compiler, in the names of the user's source."""
+    from symgrad.tools.configured import Configured
+
+    files = Configured(config, read=not no_config)
     if draw is not None:
-        _draw(target, draw, shapes, static)
+        _draw(target, draw, shapes, static, files)
         return
     from symgrad import compiler
     from symgrad.tools import discover
@@ -514,18 +539,29 @@ def show(
     for function in discover.functions(target):
         text = compiler.show(
             function, *_specs(shapes), stage=stage, static=_static(static),
-            assume=joined(assume) or None,
+            assume=joined(assume) or None, config=files.of,
         )  # fmt: skip
         click.echo(text)
 
 
-def _draw(target: str, path: Path, shapes: str | None, static: Sequence[str]) -> None:
+def _draw(
+    target: str, path: Path, shapes: str | None, static: Sequence[str], files: Configured
+) -> None:
+    from symgrad.compiler import asked_for
     from symgrad.drawing import draw
+    from symgrad.frontend.trace import trace_request
     from symgrad.tools import discover
 
     chosen = discover.functions(target)
     if len(chosen) != 1:
         names = ", ".join(function.__qualname__ for function in chosen)
         raise SpecError(f"{target} has {len(chosen)} Functions: {names}", hint="add :Class")
-    draw(chosen[0], *_specs(shapes), static=_static(static)).save(path)
+    (function,), specs, values = chosen, _specs(shapes), _static(static)
+    declared = files.of(function)
+    if declared is None:
+        draw(function, *specs, static=values).save(path)
+    else:
+        with declared.applied(function):
+            graphs = trace_request(asked_for(function, declared, specs, values))
+        draw(graphs).save(path)
     click.echo(f"written: {path}")

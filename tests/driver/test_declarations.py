@@ -6,12 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import symgrad as sg
 from symgrad.declarations import nearest, read
-from symgrad.errors import SpecError
+from symgrad.errors import InferredShapesWarning, NotProvedError, SpecError
 from symgrad.tools import discover
 from symgrad.tools.cli import main
 from symgrad.tools.sources import sources
@@ -258,3 +259,75 @@ def test_functions_are_found_without_imports(tmp_path: Path) -> None:
     assert found["pack.deep.more.Own"].line == 9
     with pytest.raises(SpecError, match="neither a file nor a module"):
         sources("no_such_package_at_all")
+
+
+def _project(folder: Path, table: str) -> Path:
+    (folder / "ops.py").write_text(OPS)
+    (folder / "symgrad.toml").write_text(table)
+    return folder / "ops.py"
+
+
+_DECLARED = """
+[functions.Round]
+ignore = "it has no kernel"
+
+[functions.Scale]
+shapes = { x = "n m", weight = "m" }
+static = { power = 2 }
+assume = { weight = "positive" }
+
+[functions.Steep]
+surrogate = "sg.sigmoid(4 * x)"
+shapes = "n"
+"""
+
+
+def test_build_and_show_read_what_verify_reads(tmp_path: Path) -> None:
+    path, package = _project(tmp_path, _DECLARED), tmp_path / "kernels"
+    options = ["build", str(path), "-o", str(package), "--no-compile"]
+    found = CliRunner().invoke(main, options)
+    assert found.exit_code == 0, found.output
+    assert "not built: Round: it has no kernel" in found.output
+    assert {"scale.c", "steep.c"} <= {one.name for one in package.iterdir()}
+    assert CliRunner().invoke(main, [*options, "--check"]).exit_code == 0
+    shown = CliRunner().invoke(main, ["show", f"{path}:Scale", "--stage", "c"])
+    assert shown.exit_code == 0, shown.output
+    assert "PROVED" in shown.output
+    picture = tmp_path / "scale.svg"
+    drawn = CliRunner().invoke(main, ["show", f"{path}:Scale", "--draw", str(picture)])
+    assert drawn.exit_code == 0, drawn.output
+
+
+def test_a_compiled_op_has_the_declared_shapes_and_values(tmp_path: Path) -> None:
+    path = _project(tmp_path, _DECLARED)
+    scale = discover.functions(f"{path}:Scale")[0]
+    op = sg.compile(scale, config=tmp_path / "symgrad.toml")
+    y, _ = op.forward(np.full((2, 3), 2.0, np.float32), np.full(3, 3.0, np.float32), 2)
+    assert (y == 36).all()
+    steep = discover.functions(f"{path}:Steep")[0]
+    with pytest.raises(NotProvedError):
+        sg.compile(steep, "n")
+    assert sg.compile(steep, config=tmp_path / "symgrad.toml") is not None
+
+
+class _Normed(sg.Function):
+    @staticmethod
+    def forward(ctx: Any, v: Any, g: Any) -> Any:
+        length = v.square().sum(1, keepdim=True).sqrt()
+        ctx.save_for_backward(v, g, length)
+        return g[:, None] * v / length
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        v, g, length = ctx.saved_tensors
+        unit = v / length
+        grad_g = (grad * unit).sum(1)
+        return g[:, None] / length * (grad - unit * grad_g[:, None]), grad_g
+
+
+def test_kernels_are_for_the_shapes_that_fit_backward() -> None:
+    with pytest.warns(InferredShapesWarning, match=r"v\[n, m\], g\[n\]"):
+        op = sg.compile(_Normed)
+    v = np.asarray([[3.0, 4.0]], np.float32)
+    y, _ = op.forward(v, np.ones(1, np.float32))
+    assert np.allclose(y, [[0.6, 0.8]])
