@@ -61,7 +61,7 @@ NEAR_FAILURES = 3
 MOST_PARTS = 128
 """Parts of a joined axis that are told apart; one of more parts is taken as a whole."""
 STEP_FAILURES = 24
-"""Pairs of nodes that are not proved equal, after which none are tried any more."""
+"""Pairs of nodes in a row that are not proved equal, after which none are tried any more."""
 STEP_POINTS = 3
 """Points at which nodes have the same values before it is tried to prove them equal."""
 MATRIX_WORK = 6_000

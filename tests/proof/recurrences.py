@@ -146,6 +146,107 @@ def sinkhorn(rounds: int, slip: str = "") -> Written:
     return Sinkhorn
 
 
+def knopp(rounds: int, slip: str = "") -> Written:
+    """Powers, then rows and columns divided by their sums in turn."""
+
+    class Knopp(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            p = x.exp()
+            kept = [p]
+            for number in range(2 * rounds):
+                total = p.sum(1 - number % 2, keepdim=True)
+                kept += [p, total]
+                p = p / total
+            ctx.save_for_backward(*kept)
+            return p
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            first, *kept = ctx.saved_tensors
+            for number in reversed(range(2 * rounds)):
+                p, total = kept[2 * number : 2 * number + 2]
+                axis = number % 2 if slip == "axis" and number == 1 else 1 - number % 2
+                inner = (g * p).sum(axis, keepdim=True)
+                g = g / total - inner / (total if slip == "power" and number == 2 else total**2)
+            return g * first
+
+    return Knopp
+
+
+def scaling(rounds: int, slip: str = "") -> Written:
+    """Optimal transport: ``u <- a / (K v)``, ``v <- b / (KT u)``."""
+
+    class Scaling(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, c: Any, a: Any, b: Any) -> Any:
+            kernel, v = (-c).exp(), sg.ones_like(b)
+            kept = [v]
+            for _ in range(rounds):
+                u = a / (kernel @ v)
+                v = b / (kernel.mT @ u)
+                kept += [u, v]
+            ctx.save_for_backward(kernel, *kept)
+            return u[:, None] * kernel * v[None, :]
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            kernel, *kept = ctx.saved_tensors
+            u, v = kept[-2:]
+            by_kernel = g * u[:, None] * v[None, :]
+            by_u, by_v = (g * kernel) @ v, (g * kernel).mT @ u
+            by_a, by_b = 0, 0
+            for number in reversed(range(rounds)):
+                old, u, v = kept[2 * number : 2 * number + 3]
+                by_t = by_v / (kernel.mT @ u)
+                by_b = by_b + by_t
+                by_kernel = by_kernel - u[:, None] * (by_t * v)[None, :]
+                by_s = (by_u - kernel @ (by_t * v)) / (kernel @ old)
+                by_a = by_a + by_s
+                late = v if slip == "late" and number == 1 else old
+                by_kernel = by_kernel - (by_s * u)[:, None] * late[None, :]
+                by_v, by_u = -kernel.mT @ (by_s * u), 0 * u
+            return -by_kernel * kernel, by_a, by_b
+
+    return Scaling
+
+
+def gated(steps: int, slip: str = "") -> Written:
+    """A gated recurrent unit: one product of a state for three gates, which are its parts."""
+
+    class Gated(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, h: Any, w: Any, u: Any, b: Any) -> Any:
+            kept = []
+            for t in range(steps):
+                by_x, by_h = (x[t] @ w + b).chunk(3, -1), (h @ u).chunk(3, -1)
+                r, z = ((one + other).sigmoid() for one, other in zip(by_x[:2], by_h, strict=False))
+                new = (by_x[2] + r * by_h[2]).tanh()
+                kept += [h, r, z, new, by_h[2]]
+                h = new + z * (h - new)
+            ctx.save_for_backward(x, w, u, *kept)
+            return h
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, w, u, *kept = ctx.saved_tensors
+            by_x, by_w, by_u, by_b = [], sg.zeros_like(w), sg.zeros_like(u), 0
+            for t in reversed(range(steps)):
+                h, r, z, new, part = kept[5 * t : 5 * t + 5]
+                d_new = g * (1 - z) * (1 - new**2)
+                d_z = g * (h - new) * (z if slip == "gate" and t == 1 else z * (1 - z))
+                d_r = d_new * part * r * (1 - r)
+                d_x = sg.cat([d_r, d_z, d_new], -1)
+                d_h = sg.cat([d_r, d_z, d_new if slip == "reset" and t == 1 else d_new * r], -1)
+                by_x.append(d_x @ w.mT)
+                by_w, by_u = by_w + x[t].mT @ d_x, by_u + h.mT @ d_h
+                by_b = by_b + d_x.sum(0)
+                g = g * z + d_h @ u.mT
+            return sg.stack(by_x[::-1], 0), g, by_w, by_u, by_b
+
+    return Gated
+
+
 def tiled_attention(tiles: int, size: int = 0, slip: str = "") -> Written:
     """Attention over tiles of keys and values with a running maximum and a running sum.
 

@@ -17,21 +17,27 @@ from symgrad.shapes import requested
 from tests.proof.recurrences import (
     Written,
     clamped,
+    gated,
+    knopp,
     muon,
     newton_schulz,
     recurrent,
+    scaling,
     sines,
     sinkhorn,
     tiled_attention,
 )
 
 ROLLED = ("{} b d", "b h", "d h", "h h", "h")
+GATED = ("{} n k", "n 2", "k 6", "2 6", "6")
 RIGHT = {
     "newton-schulz-2": (newton_schulz(2), ("n m",)),
     "newton-schulz-4": (newton_schulz(4), ("n m",)),
     "muon-2": (muon(2), ("n m",)),
     "recurrent-5": (recurrent(5), tuple(one.format(5) for one in ROLLED)),
     "sinkhorn-4": (sinkhorn(4), ("n m",)),
+    "knopp-12": (knopp(12), ("n m",)),
+    "scaling-4": (scaling(4), ("n m", "n", "m")),
     "tiled-2": (tiled_attention(2), ("n d", "2 b d", "2 b e")),
     "sines-60": (sines(60), ("n",)),
     "clamped-2": (clamped(2), ("n d", "d d")),
@@ -43,6 +49,7 @@ LONG = {
     "muon-5": (muon(5), ("n m",)),
     "recurrent-16": (recurrent(16), tuple(one.format(16) for one in ROLLED)),
     "sinkhorn-12": (sinkhorn(12), ("n m",)),
+    "gated-16": (gated(16), tuple(one.format(16) for one in GATED)),
     "tiled-4": (tiled_attention(4), ("n d", "4 b d", "4 b e")),
     "sines-400": (sines(400), ("n",)),
     "perceptron-32": perceptron(160),
@@ -60,6 +67,15 @@ SLIPS = {
     "recurrent: order": (recurrent(3, "order"), tuple(o.format(3) for o in ROLLED), ["x"]),
     "sines": (sines(30, "one"), ("n",), ["x"]),
     "sinkhorn": (sinkhorn(2, "round"), ("n m",), ["x"]),
+    "knopp: axis": (knopp(2, "axis"), ("n m",), ["x"]),
+    "knopp: power": (knopp(2, "power"), ("n m",), ["x"]),
+    "scaling": (scaling(3, "late"), ("n m", "n", "m"), ["c"]),
+    "gated: gate": (
+        gated(3, "gate"), tuple(one.format(3) for one in GATED), ["x", "h", "w", "u", "b"],
+    ),
+    "gated: reset": (
+        gated(3, "reset"), tuple(one.format(3) for one in GATED), ["x", "h", "w", "u", "b"],
+    ),
     "tiled: mean": (tiled_attention(2, 0, "mean"), ("n d", "2 b d", "2 b e"), ["q", "k"]),
     "clamped: side": (clamped(2, "side"), ("n d", "d d"), ["x", "w"]),
     "clamped: after": (clamped(2, "after"), ("n d", "d d"), ["w"]),

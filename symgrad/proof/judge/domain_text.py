@@ -10,14 +10,14 @@ the names of its variables.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from symgrad.budgets import DOMAIN_CANDIDATES, DOMAIN_WORK, WORD_CHARACTERS
 from symgrad.errors import SymgradError
 from symgrad.index.lower import Lowering
-from symgrad.ir.graph import Graph, Node
+from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.proof.judge.boundaries import is_square
 from symgrad.proof.judge.masks import is_mask
 from symgrad.proof.judge.positivity import holds, primitive
@@ -28,7 +28,7 @@ from symgrad.proof.normal.algebra import POSITIVE, by_condition, factor_sign, su
 from symgrad.proof.normal.atoms import Atom, Undecided
 from symgrad.proof.normal.context import Proof, Requirement
 from symgrad.proof.normal.from_expr import Conversion
-from symgrad.proof.normal.poly import ONE, Poly, direct_atoms, of_atom
+from symgrad.proof.normal.poly import ONE, Poly, all_atoms, direct_atoms, of_atom
 from symgrad.proof.report.records import Condition
 from symgrad.proof.scalars.bodies import restricted_operands
 from symgrad.proof.words.code import NoSpelling
@@ -78,7 +78,8 @@ def domain_conditions(
             if not holds(context, piece.poly, piece.relation):
                 for poly in _parts(context, piece):
                     _take(entries, context, poly, piece.relation, leaves)
-    words = _user_words(context, graph, leaves) if graph is not None and entries else {}
+    polys = [entry.poly for entry in entries.values()]
+    words = _user_words(context, graph, leaves, polys) if graph is not None and entries else {}
     found += _of_branches(entries, context, leaves)
     sought = [
         _Sought(entry, *one)
@@ -311,14 +312,22 @@ def _sizes_in(poly: Poly) -> list[Atom]:
 # -- the user's words
 
 
-def _user_words(context: Proof, graph: Graph, leaves: Mapping[str, Node]) -> dict[str, Node]:
+def _user_words(
+    context: Proof, graph: Graph, leaves: Mapping[str, Node], wanted: Sequence[Poly]
+) -> dict[str, Node]:  # fmt: skip
     """The operands of roots, logarithms and quotients, by the keys of their normal forms.
 
     Of several with one key that with the shortest text, those under roots and logarithms first.
+    ``wanted``: what words are looked for; an operand that reads none of the leaves of a condition
+    is no word for it, and one in terms of inputs alone is none for a condition on leaves.
     """
+    named = [_leaves_of(poly, leaves) for poly in wanted]
     found: dict[str, tuple[bool, int, int, Node]] = {}
     for node, divides in _operands(graph):
-        for cuts in [list(leaves.values()), []] if leaves else [[]]:
+        read = _read_by(node, leaves.values())
+        cuttings = [list(leaves.values())] if any(one <= read for one in named) else []
+        cuttings += [[]] if not all(named) and leaves and read else []
+        for cuts in cuttings:
             try:
                 form = _normal_form(context, graph, node, cuts)
                 key = condition_key(context, form, leaves, WORD_CHARACTERS)
@@ -327,6 +336,18 @@ def _user_words(context: Proof, graph: Graph, leaves: Mapping[str, Node]) -> dic
                 continue
             found[key] = min(found.get(key, item), item)
     return {key: node for key, (_, _, _, node) in found.items()}
+
+
+def _leaves_of(poly: Poly, leaves: Mapping[str, Node]) -> frozenset[Node]:
+    """The leaves that a polynomial is made of."""
+    names = {str(atom.data[0]) for atom in all_atoms(poly) if atom.kind == kinds.LEAF}
+    return frozenset(leaves[name] for name in names if name in leaves)
+
+
+def _read_by(node: Node, leaves: Collection[Node]) -> frozenset[Node]:
+    """The leaves that a node is computed from, with nothing below them looked at."""
+    own = [one for one in leaves if one.graph is node.graph and one is not node]
+    return frozenset(ancestors([node], stop=own)).intersection(own)
 
 
 def _operands(graph: Graph) -> Iterator[tuple[Node, bool]]:

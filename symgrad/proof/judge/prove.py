@@ -78,7 +78,7 @@ class Prover:
         near = ("piece by piece", self._by_near_pieces)
         unfolded = [cut, whole] if self.contractions else [whole]
         deep = self.deep or self.in_pieces
-        quick = [near, steps, pieces, unfolded[0]] if deep else [*unfolded, steps, pieces]
+        quick = [steps, near, pieces, unfolded[0]] if deep else [*unfolded, steps, pieces]
         reasons = []
         exhausted = set()
         for label, stage in quick:

@@ -233,6 +233,7 @@ class Classes:
         self._origins: dict[Node, Node] = {}
         """The nodes whose values the marks are made of."""
         self._failures = 0
+        """Pairs that were not proved equal since one was."""
         self._points = _points(steps)
 
     def same(self, hand: Node, other: Node | None) -> Equality:
@@ -303,6 +304,7 @@ class Classes:
     def _take(self, node: Node, found: Equality) -> bool:
         if found.equal:
             self.count += 1
+            self._failures = 0
             self._why[node] = found
         else:
             self._failures += 1
