@@ -11,9 +11,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from itertools import chain, islice
 from typing import Any
+
+import numpy as np
 
 from symgrad.budgets import REPLAY_MEMORY, REPLAY_SECONDS, REPLAY_WAIT
 from symgrad.children import POSSIBLE, ChildEnded, in_child
@@ -22,7 +26,8 @@ from symgrad.frontend.guests import Call, Given, Measured
 from symgrad.frontend.plain import Region
 from symgrad.frontend.request import Request, parameters
 from symgrad.ir.function import FunctionCase, FunctionGraphs
-from symgrad.ir.graph import ancestors
+from symgrad.ir.graph import Node, ancestors
+from symgrad.proof.oracle.sizes import sought
 from symgrad.proof.report.records import (
     CounterexampleReport,
     Finding,
@@ -37,6 +42,10 @@ _BAD_FORK = "fork-based multiprocessing"
 _UNDECIDED = Verdict.UNDECIDED
 _SHOWN = 1e-5
 """A relative difference that no rounding makes, however the class computes."""
+
+
+_FAILING_CALLS = 3
+_DIFFERENT = (2, 3, 5, 7, 4, 6)
 
 
 def replayed(request: Request, graphs: FunctionGraphs, report: Report) -> Report:
@@ -56,9 +65,11 @@ def replayed(request: Request, graphs: FunctionGraphs, report: Report) -> Report
     calls = {
         id(point): call_at(request, graphs, point) for point in _points(report)
     }  # fmt: skip
-    known = [call for call in calls.values() if call is not None]
+    failed = {name: [*_failing(request, graphs, one)] for name, one in report.inputs.items()}
+    known = [call for call in (*calls.values(), *chain(*failed.values())) if call is not None]
     answers = iter(_measure(guest, original, known))
     measured = {at: None if call is None else next(answers) for at, call in calls.items()}
+    runs = {name: [next(answers) for _ in several] for name, several in failed.items()}
 
     def run(point: CounterexampleReport) -> Replayed:
         found = measured[id(point)]
@@ -67,7 +78,10 @@ def replayed(request: Request, graphs: FunctionGraphs, report: Report) -> Report
             return Replayed(None, f"not run in {guest.library}: {said}")
         return _told(point, found, guest.library)
 
-    inputs = {name: _input(one, run, guest.library) for name, one in report.inputs.items()}
+    inputs = {
+        name: _input(_ran(one, runs[name], guest.library), run, guest.library)
+        for name, one in report.inputs.items()
+    }
     protocol = tuple(_finding(one, run) for one in report.protocol)
     changed = any(one.verdict is not report.inputs[name].verdict for name, one in inputs.items())
     found = replace(report, inputs=inputs, protocol=protocol)
@@ -82,6 +96,74 @@ def _points(report: Report) -> list[CounterexampleReport]:
         *(point for point in inputs if point is not None),
         *(point for point in findings if point is not None and point.cotangents),
     ]
+
+
+def _failing(request: Request, graphs: FunctionGraphs, one: InputReport) -> Iterator[Call]:
+    """Real calls of a case in which backward fails where it is traced, at some of its sizes."""
+    if one.verdict is not Verdict.REFUTED or one.counterexample is not None:
+        return
+    for case in graphs.cases:
+        own = next((given for given in case.gradients if given.input == one.name), None)
+        if case.problem is None and (own is None or own.problem is None):
+            continue
+        if case.answers or case.where:
+            return
+        wanted = next(node for node in case.inputs if node.attributes["name"] == one.name)
+        names = [None if n is None else str(n.attributes["name"]) for n in case.cotangents]
+        for sizes in islice(_sizes(case), _FAILING_CALLS):
+            values = {
+                str(node.attributes["name"]): _numbers(node, sizes)
+                for node in (*case.inputs, *case.cotangents) if node is not None
+            }  # fmt: skip
+            element = f"grad_{one.name}"
+            point = CounterexampleReport(
+                sizes, values, element, 0.0, 0.0, "", "", cotangents=tuple(names)
+            )
+            call = call_at(request, graphs, point)
+            if call is not None:
+                yield replace(call, at=(0,) * wanted.rank)
+        return
+
+
+def _sizes(case: FunctionCase) -> Iterator[dict[str, int]]:
+    """Sizes of a case: different ones, then the least."""
+    dims = [dim for node in case.inputs for dim in node.shape]
+    symbols = tuple(dict.fromkeys(size for dim in dims for size in dim.sizes))
+    conditions = (*case.conditions, *case.requires)
+    for values in chain([_DIFFERENT[: len(symbols)]], sought(symbols, conditions)):
+        sizes = dict(zip(symbols, values, strict=False))
+        with suppress(KeyError, ZeroDivisionError):
+            if all(one.holds(sizes) for one in conditions) and all(d.at(sizes) > 0 for d in dims):
+                yield sizes
+
+
+def _numbers(node: Node, sizes: Mapping[str, int]) -> Any:
+    """Numbers of a tensor that are neither 0 nor 1; zeros, of integers."""
+    shape = [dim.at(sizes) for dim in node.shape]
+    places = np.arange(math.prod(shape)).reshape(shape)
+    values = (places * 7 % 11 + 3) / 16 if node.dtype.is_float else places * 0
+    return values.astype(node.dtype.name.rstrip("_")).tolist()
+
+
+def _ran(one: InputReport, found: Sequence[Measured | str], library: str) -> InputReport:
+    """A refutation because backward failed where it was traced, after real calls of it.
+
+    UNDECIDED where each of them gave the derivative.
+    """
+    for run in found:
+        if isinstance(run, str):
+            return replace(one, replayed=Replayed(None, f"run in {library}: {run}"))
+        gap = abs(run.backward - run.derivative)
+        if not gap <= max(run.error, _SHOWN * (1 + abs(run.derivative))):
+            hand, true = run.backward, run.derivative
+            numbers = (
+                f"backward gives {_number(hand, true)}, the derivative is {_number(true, hand)}"
+            )
+            return replace(one, replayed=Replayed(True, f"run in {library}: {numbers}", hand, true))
+    if not found:
+        return one
+    said = f"{one.reason}; but {library} runs it, and the gradient is right there"
+    return replace(one, verdict=Verdict.UNDECIDED, reason=said, suggestion=None, diagnosis=())
 
 
 def _draws(case: FunctionCase) -> bool:

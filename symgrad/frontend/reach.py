@@ -976,7 +976,7 @@ def state_of_leaf(value: Any) -> Any:
         return value.tobytes()
     if isinstance(value, GeneratorType):
         frame = value.gi_frame
-        return None if frame is None else (frame.f_lasti, repr(sorted(frame.f_locals)))
+        return None if frame is None else (frame.f_lasti, _frozen(dict(frame.f_locals)))
     if type(value).__name__ == "count":
         return repr(value)
     try:

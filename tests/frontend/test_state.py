@@ -12,7 +12,7 @@ import threading
 import time
 import types
 import uuid
-from collections.abc import Callable, MutableSequence
+from collections.abc import Callable, Generator, MutableSequence
 from os import environ
 from pathlib import Path
 from random import random as drawn
@@ -58,10 +58,32 @@ def named() -> int:
     return int(globals()["CALLS"])
 
 
+def counting() -> Generator[int, None, None]:
+    number = 0
+    while True:
+        number += 1
+        yield number
+
+
+def counting_in_a_list() -> Generator[int, None, None]:
+    numbers = [0]
+    while True:
+        numbers[0] += 1
+        yield numbers[0]
+
+
+COUNTED, LISTED = counting(), counting_in_a_list()
+next(COUNTED)
+next(LISTED)
+
 QUESTIONS: dict[str, Callable[[Any, Any], bool]] = {
     "random": lambda ctx, g: random.random() < 0.001,
     "random, imported by name": lambda ctx, g: drawn() < 0.001,
     "a generator of random numbers": lambda ctx, g: OWN.random() < 0.001,
+    "a generator that has begun": lambda ctx, g: next(COUNTED) > 30,
+    "a generator that counts in a list": lambda ctx, g: next(LISTED) > 30,
+    "a generator, sent to": lambda ctx, g: COUNTED.send(None) > 30,
+    "a generator, sliced": lambda ctx, g: any(k > 30 for k in itertools.islice(COUNTED, 1)),
     "NumPy's random": lambda ctx, g: bool(np.random.rand() < 0.001),  # noqa: NPY002
     "NumPy's generator": lambda ctx, g: bool(GENERATOR.random() < 0.001),
     "time": lambda ctx, g: time.time() > 2e10,

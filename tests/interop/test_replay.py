@@ -274,3 +274,60 @@ def test_a_child_that_ends_badly_says_how() -> None:
     for work, limits, said in cases:
         with pytest.raises(ChildEnded, match=said):
             in_child(work, **limits)
+
+
+class Squared(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x * x
+
+
+class Indices(Squared):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return 2 * x * g + 0 * torch.triu_indices(x.shape[0], x.shape[1]).sum()
+
+
+class FarDiagonal(Squared):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return 2 * x * g + 0 * g.diagonal(5).sum()
+
+
+class FarDiagonalTripled(Squared):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return 3 * x * g + 0 * g.diagonal(5).sum()
+
+
+class ThreeAxes(Squared):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        _, _, _ = x.shape
+        return 2 * x * g
+
+
+class WrongProduct(Squared):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return 2 * x @ g  # runs where n == m alone
+
+
+@pytest.mark.parametrize("function", [Indices, FarDiagonal])
+def test_what_fails_in_the_trace_alone_is_not_refuted(function: Any) -> None:
+    report = sg.verify(function, "n m")
+    assert report == "UNDECIDED"
+    assert "torch runs it" in str(report)
+
+
+@pytest.mark.parametrize("function", [FarDiagonalTripled, ThreeAxes, WrongProduct])
+def test_what_fails_in_torch_too_is_refuted(function: Any) -> None:
+    report = sg.verify(function, "n m")
+    assert report == "REFUTED"
+    assert "run in torch" in str(report)

@@ -111,7 +111,7 @@ def under(conditions: Sequence[Condition]) -> str:
 
 def _counterexample_lines(one: InputReport) -> list[str]:
     if one.counterexample is None:
-        return []
+        return [] if one.replayed is None else _wrapped(str(one.replayed), 6)
     found = one.counterexample
     sizes = ", ".join(f"{name} = {value}" for name, value in found.sizes.items())
     lines = [f"      smallest counterexample found{': ' + sizes if sizes else ''}"]
