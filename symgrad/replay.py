@@ -255,9 +255,7 @@ def _arguments(
 ) -> list[tuple[str, Any]] | None:
     """The arguments in the order of forward's parameters, those with values of their own."""
     dtypes = {str(node.attributes["name"]): str(node.dtype) for node in case.inputs}
-    guessed = () if request.guess is None else request.assumptions
-    numbers = {one.name for one in guessed if one.kind == "constant"} | {*case.plain}
-    numbers |= {one.name for one in request.assumptions if one.kind == "plain"}
+    numbers = {*case.plain} | {one.name for one in request.assumptions if one.kind == "plain"}
     known = {one.name: one for one in request.arguments}
     found: list[tuple[str, Any]] = []
     for name, default in _names(request, known):

@@ -384,8 +384,6 @@ def passed_numbers(request: Request) -> tuple[frozenset[str], Request]:
     These are the regions, what is annotated ``float``, and what was inferred to be a number.
     """
     symbols = {one.name for one in request.assumptions if one.kind == PLAIN}
-    if request.guess is not None:
-        symbols |= {one.name for one in request.assumptions if one.kind == "constant"}
     own = {one.name for one in request.tensors if one.spec is not None and not one.spec.dims}
     regions = {one.name for one in request.arguments if isinstance(one.value, Region)}
     arguments = tuple(

@@ -206,6 +206,31 @@ def test_calls_of_many_kinds_are_replayed(specs: tuple[str, ...]) -> None:
         assert one.replayed, str(report)
 
 
+class Constants(Function):
+    """Tensors that may be declared constant: masks, a matrix, a scalar, indices; plain numbers."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, a: Any, scale: Any, mask: Any, power: Any) -> Any:
+        ctx.save_for_backward(x, a, scale, mask)
+        ctx.power = power
+        return ((x @ a) * scale).masked_fill(mask, 0.0) * 2**power
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        _, a, scale, mask = ctx.saved_tensors
+        grad = (grad * scale * 2**ctx.power).masked_fill(mask, 0.0)
+        return grad @ a.t(), None, None, None, None
+
+
+def test_tensors_that_are_declared_constant_are_replayed_as_tensors() -> None:
+    constant = {"a": "constant", "scale": "constant", "mask": "constant"}
+    report = sg.verify(doubled(Constants), assume=constant, suggest=False, timeout=None)
+    assert str(report.verdict) == "REFUTED", str(report)
+    found = report.inputs["x"].replayed
+    assert found
+    assert "confirmed in torch" in found.text
+
+
 def test_cotangents_of_none_are_replayed() -> None:
     def backward(ctx: Any, grad: Any, other: Any) -> Any:
         (x,) = ctx.saved_tensors
