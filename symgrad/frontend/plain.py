@@ -265,11 +265,14 @@ def numbers(request: Request) -> dict[str, int | float]:
     known = {one.name: one for one in request.arguments}
     found = {}
     sizes = {*request.sizes, *request.batches.values()}
+    kinds = {Kind.POSITIONAL_OR_KEYWORD, Kind.KEYWORD_ONLY}
+    if request.cls.symgrad_plain is not None:  # of a library whose adapter takes all by name
+        kinds.add(Kind.POSITIONAL_ONLY)
     for one in parameters(request.function):
         argument = known.get(one.name)
         if one.name in sizes:
             continue  # a report could not tell the two apart
-        if one.kind not in (Kind.POSITIONAL_OR_KEYWORD, Kind.KEYWORD_ONLY):
+        if one.kind not in kinds:
             continue
         if argument is not None and (argument.is_tensor or argument.given):
             continue

@@ -178,7 +178,8 @@ class _Search:
         """The case with the gradient as it was before it was clipped, and how that was done."""
         bounds: dict[str, str] = {}
         node = self.gradients[0] if len(self.gradients) == 1 else None
-        while node is not None and (found := _clipped(node)) is not None:
+        weights = [one for one in self.case.cotangents if one is not None]
+        while node is not None and (found := _clipped(node, weights)) is not None:
             node, side, limit = found
             bounds[side] = _number_code(limit)
         if node is None or not bounds or not {*self.case.cotangents} & {*ancestors([node])}:
@@ -1075,12 +1076,15 @@ def _argument(node: Node, args: Sequence[Node] | None = None) -> Node | None:
     return left - right if _UPWARD[compared.op] else right - left
 
 
-def _bounded(node: Node) -> int | None:
-    """Which argument a clip limits: the other one is a number."""
+def _bounded(node: Node, tensors: Collection[Node] = ()) -> int | None:
+    """Which argument a clip limits: the other one is a number.
+
+    ``tensors``: what is none, whatever its shape.
+    """
     if node.op == "relu":
         return 0
     if node.op in ("maximum", "minimum"):
-        numbers = [_is_number(arg) for arg in node.args]
+        numbers = [_is_number(arg) and arg not in tensors for arg in node.args]
         return None if all(numbers) or not any(numbers) else numbers.index(False)
     if node.op == "where":  # where(u < low, low, u)
         compared, *arms = node.args
@@ -1092,12 +1096,19 @@ def _bounded(node: Node) -> int | None:
     return None
 
 
-def _clipped(node: Node) -> tuple[Node, str, Node | None] | None:
-    """What a clip limits, its keyword in ``clamp``, and the limit, None for 0; None for no clip."""
-    place = _bounded(node)
+def _clipped(
+    node: Node, tensors: Collection[Node] = ()
+) -> tuple[Node, str, Node | None] | None:  # fmt: skip
+    """What a clip limits, its keyword in ``clamp``, and the limit, None for 0; None for no clip.
+
+    ``tensors``: what is no limit, whatever its shape.
+    """
+    if node.op in ("maximum", "minimum") and not node.rank:
+        tensors = [one for one in node.args if {*tensors} & {*ancestors([one])}]
+    place = _bounded(node, tensors)
     if place is None:
         return None
-    limit = next((arg for arg in node.args if _is_number(arg)), None)
+    limit = next((arg for arg in node.args if _is_number(arg) and arg not in tensors), None)
     if node.op == "where":
         smaller = node.args[0].op in ("lt", "le")
         own = node.args[0].args[0] is node.args[place]

@@ -217,7 +217,7 @@ def _as_declared(
     if plain is None:
         return unknown
     if parameter.name in plain:
-        return Unknown(parameter.name, _plain_values(parameter))
+        return Unknown(parameter.name, _any_plain(parameter))
     return Unknown(parameter.name, tuple(one for one in unknown.candidates if one.is_tensor))
 
 
@@ -231,6 +231,14 @@ def _plain_values(parameter: Parameter) -> tuple[Candidate, ...]:
     """For an argument that cannot be a tensor."""
     found = _PLAIN.get(_annotation(parameter), (*_WHOLE, *_priced(_FLAG, 4)))
     return _priced([one for one in found if not one.is_tensor])
+
+
+def _any_plain(parameter: Parameter) -> tuple[Candidate, ...]:
+    """For an argument that is plain: any number first, where the library tells what asks of it."""
+    found = _plain_values(parameter)
+    if _annotation(parameter) in ("int", "bool", "str") or _COUNTED.search(parameter.name):
+        return found
+    return (_CONSTANT, *_priced(found, 1))
 
 
 def _is_open(parameter: Parameter) -> bool:

@@ -105,9 +105,9 @@ def _differentiated(request: Request) -> Request:
     cls: Any = request.cls
     fun = cls.symgrad_rules[0]
 
-    def forward(ctx: Any, *values: Any) -> Any:
+    def forward(ctx: Any, *values: Any, **passed: Any) -> Any:
         inner: Any = new_context(cls, {})
-        returned = cls.forward(inner, *values)
+        returned = cls.forward(inner, *values, **passed)
         ctx.save_for_backward(*(one for one in values if isinstance(one, SymbolicTensor)))
         ctx.given = inner.call.flat
         return returned
@@ -182,9 +182,9 @@ def _weighted(request: Request, weight: str) -> Request:
     cls: Any = request.cls
     names = [weight, *(one.name for one in request.arguments)]
 
-    def forward(ctx: Any, scale: Any, *values: Any) -> Any:
+    def forward(ctx: Any, scale: Any, *values: Any, **passed: Any) -> Any:
         inner: Any = new_context(cls, {})
-        returned = cls.forward(inner, *values)
+        returned = cls.forward(inner, *values, **passed)
         outputs = _floats(returned if isinstance(returned, tuple) else (returned,))
         ctx.found = _floats(inner.fwd_outputs)
         pairs = zip(outputs, ctx.found, strict=True)

@@ -24,7 +24,6 @@ import symgrad.interop.jax.convolutions
 import symgrad.interop.jax.places  # noqa: F401
 from symgrad.errors import Location, ProtocolError, ShapeError, UnsupportedOpError
 from symgrad.frontend.function import Function
-from symgrad.frontend.plain import is_plain_number
 from symgrad.frontend.questions import note_limit, questions
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.interop.jax.containers import Container, Layout, expanded, layout, of_source
@@ -33,6 +32,7 @@ from symgrad.interop.jax.spawned import Real, known_as
 from symgrad.interop.jax.tracing import (
     Tree,
     as_array,
+    as_symbol,
     check_rank,
     flatten,
     precision,
@@ -122,18 +122,18 @@ def _adapted(function: Any, containers: Mapping[str, Container]) -> type[Functio
     fixed = frozenset(function.nondiff_argnums)
     lazy = bool(getattr(function, "symbolic_zeros", False))
 
-    def forward(ctx: Any, *args: Any) -> Any:
+    def forward(ctx: Any, *args: Any, **passed: Any) -> Any:
         fun, fwd, _ = rules
         check_rank()
         _check_identity()
         _check(fun, fwd, lazy)
-        every = (*args, *(one for left in defaults[len(args) :] for one in left))
-        flat = [one.settle() if is_plain_number(one) else one for one in every]
+        flat = list(map(as_symbol, _every(names, defaults, args, passed)))
         given = leaves_of.grouped(flat)
         trees = [Tree.of(one) for one in given]
         with precision(args):
-            outputs = run(lambda *values: _arrays(fun(*values)), trees, "fun")
-            pair = run(lambda *values: _pair(fwd, values), trees, "fwd")
+            numbers = [one for place, one in enumerate(given) if place in fixed]
+            outputs = run(lambda *values: _arrays(fun(*values)), trees, "fun", numbers)
+            pair = run(lambda *values: _pair(fwd, values), trees, "fwd", numbers)
         own, residuals = pair.parts()
         _check_alike(outputs, own, fwd)
         ctx.fwd_outputs = own.leaves
@@ -154,7 +154,10 @@ def _adapted(function: Any, containers: Mapping[str, Container]) -> type[Functio
             leaves_of.is_read(place) for place in range(len(call.given)) if place not in fixed
         ]  # fmt: skip
         with precision([leaf for one in trees for leaf in one.leaves]):
-            found = run(lambda *values: _fitting(bwd(*values), trees, bwd, read), taken, "bwd")
+            numbers = [call.given[place] for place in sorted(fixed)]
+            found = run(
+                lambda *values: _fitting(bwd(*values), trees, bwd, read), taken, "bwd", numbers
+            )
         return tuple(_gradients(leaves_of, names, call.given, fixed, found.leaves, bwd))
 
     given_parameters = leaves_of.parameters
@@ -180,6 +183,16 @@ def _adapted(function: Any, containers: Mapping[str, Container]) -> type[Functio
 def _defaults(given: Iterable[inspect.Parameter]) -> list[tuple[Any, ...]]:
     """The default of each parameter, which JAX passes; nothing where there is none."""
     return [() if one.default is inspect.Parameter.empty else (one.default,) for one in given]
+
+
+def _every(
+    names: Sequence[str], defaults: Sequence[tuple[Any, ...]], args: Sequence[Any],
+    passed: Mapping[str, Any],
+) -> Iterator[Any]:  # fmt: skip
+    """What is passed for each parameter, by position or by name, or its default, as in JAX."""
+    yield from args
+    for name, left in zip(names[len(args) :], defaults[len(args) :], strict=True):
+        yield from (passed[name],) if name in passed else left
 
 
 def _gradients(
@@ -218,8 +231,7 @@ def _meant(surrogate: Callable[..., Any], leaves_of: Layout) -> Callable[..., An
     """A declared surrogate, which is written for JAX too."""
 
     def call(*args: Any) -> Any:
-        flat = [one.settle() if is_plain_number(one) else one for one in args]
-        trees = [Tree.of(one) for one in leaves_of.grouped(flat)]
+        trees = [Tree.of(one) for one in leaves_of.grouped(list(map(as_symbol, args)))]
         with precision(args):
             found = run(lambda *values: _arrays(surrogate(*values)), trees, "the surrogate").leaves
         return found[0] if len(found) == 1 else found

@@ -69,7 +69,7 @@ class _Run:
             wanted if name == self.call.wanted else _value(value)
             for name, value in self.call.arguments
         ]
-        found = jax.tree_util.tree_leaves(function(*self.grouped(leaves)))
+        found = jax.tree_util.tree_leaves(function(*self._plain(self.grouped(leaves))))
         if len(found) != len(self.call.cotangents):
             raise NotMeasured(
                 f"fun returns {len(found)} arrays, and not {len(self.call.cotangents)}"
@@ -79,6 +79,14 @@ class _Run:
             for one, given in zip(found, self.call.cotangents, strict=True)
             if given is not None
         ]
+
+    def _plain(self, given: Sequence[Any]) -> list[Any]:
+        """The arguments, with numbers for those that JAX takes no arrays for."""
+        fixed = frozenset(getattr(self.function, "nondiff_argnums", ()))
+        return [
+            one.item() if place in fixed and isinstance(one, jax.Array) and one.ndim == 0 else one
+            for place, one in enumerate(given)
+        ]  # fmt: skip
 
     def gradient(self, function: Callable[..., Any]) -> float:
         """One element of the gradient of a function, as JAX differentiates it."""

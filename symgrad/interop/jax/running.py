@@ -23,6 +23,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax._src import custom_derivatives
 
 from symgrad.errors import ControlFlowError
 from symgrad.frontend.caller import asker, frame_location, is_in, user_frame
@@ -37,6 +38,7 @@ _ERRORS: Any = next(
     base for base in jax.errors.ConcretizationTypeError.__mro__ if base.__name__ == "_JAXErrorMixin"
 )
 _INCONCLUSIVE: Any = jax.errors.InconclusiveDimensionOperation
+_FOR_TRACERS = "_check_for_tracers"
 _ABSENT: Any = object()
 _ASKING = ("jax._src.core.", "jax._src.errors.")
 """Modules of JAX that ask a value on behalf of their callers."""
@@ -211,6 +213,16 @@ def _constructor(original: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
+def _unless_traced(original: Callable[..., Any]) -> Callable[..., Any]:
+    """JAX's check that a rule's plain arguments are known: a symbol stands for each number here."""
+
+    def check(value: Any) -> None:
+        if not is_traced_here():
+            original(value)
+
+    return check
+
+
 def _asked_by_the_program() -> bool:
     """Is an error of JAX about what the program asks, and not about what JAX tries itself?"""
     frame = sys._getframe(2)
@@ -233,6 +245,7 @@ def _replacements() -> Iterator[tuple[Any, str, Any]]:
     for name in ("sqrt", "exp", "log"):
         yield JaxDim, name, lambda self, known=name: _math(self, known, (self,))
     yield _ERRORS, "__init__", _constructor(_ERRORS.__init__)
+    yield custom_derivatives, _FOR_TRACERS, _unless_traced(vars(custom_derivatives)[_FOR_TRACERS])
 
 
 class _Patches:

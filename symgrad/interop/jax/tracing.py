@@ -17,9 +17,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax._src.config import traceback_filtering
+from jax._src.interpreters.partial_eval import DynamicJaxprTracer
 
 from symgrad.errors import ControlFlowError, OperationError, ShapeError, SymgradError
-from symgrad.frontend.caller import module_of
+from symgrad.frontend.caller import asker, module_of
+from symgrad.frontend.plain import is_plain_number
 from symgrad.frontend.questions import note_limit
 from symgrad.frontend.session import blame, current
 from symgrad.frontend.tensor import SymbolicTensor, fresh
@@ -27,9 +29,23 @@ from symgrad.interop.jax.dtypes import ours, theirs
 from symgrad.interop.jax.equations import cuts, evaluate
 from symgrad.interop.jax.sizes import sizes
 from symgrad.ir.dim import Size
+from symgrad.ir.dtype import DType
+from symgrad.ir.graph import Node
 
 flatten = jax.tree_util.tree_flatten
 unflatten = jax.tree_util.tree_unflatten
+
+
+class _TracedNumber(DynamicJaxprTracer):  # type: ignore[misc]
+    """What JAX traces in the place of a Python number: ``isinstance`` tells the program that."""
+
+    __slots__ = ()
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return _TracedNumber if asker(2) is None else float
+
+
 _ASKED = (jax.errors.JAXTypeError, jax.errors.JAXIndexError)
 _ABOUT_SIZES = ("_DimExpr", "ymbolic dim", "InconclusiveDimension")
 
@@ -56,19 +72,27 @@ class Tree(NamedTuple):
         return found
 
 
-def run(program: Callable[..., Any], arguments: Sequence[Tree], name: str) -> Tree:
+def run(
+    program: Callable[..., Any], arguments: Sequence[Tree], name: str, numbers: Sequence[Any] = ()
+) -> Tree:  # fmt: skip
     """What a program returns, called with these; its tensors are part of the graph in progress.
 
-    ``name``: that of the program.  Raises SymgradError, and NeedsDecision.
+    ``name``: that of the program.  ``numbers``: the tensors that stand for Python numbers.  Raises
+    SymgradError, and NeedsDecision.
     """
     whole = [leaf for one in arguments for leaf in one.leaves]
-    traced = [place for place, leaf in enumerate(whole) if isinstance(leaf, SymbolicTensor)]
+    traced = [
+        place for place, leaf in enumerate(whole)
+        if isinstance(leaf, SymbolicTensor) or is_plain_number(leaf)
+    ]  # fmt: skip
     kept: dict[str, Any] = {}
 
     def flat(*given: Any) -> list[Any]:
         leaves = list(whole)
         for place, value in zip(traced, given, strict=True):
             leaves[place] = value
+            if is_plain_number(whole[place]) or any(whole[place] is one for one in numbers):
+                value.__class__ = _TracedNumber
         rest = iter(leaves)
         values = [
             unflatten(one.structure, [next(rest) for _ in one.leaves]) for one in arguments
@@ -82,9 +106,9 @@ def run(program: Callable[..., Any], arguments: Sequence[Tree], name: str) -> Tr
     with _said(name), traceback_filtering("off"), np.errstate(all="ignore"):
         closed = jax.make_jaxpr(flat)(*structs)
     given = [
-        current().cast(whole[place].node, ours(struct.dtype))
+        _node(whole[place], ours(struct.dtype))
         for place, struct in zip(traced, structs, strict=True)
-    ]
+    ]  # fmt: skip
     known = None if name == "fun" else cuts.set(None)
     try:
         nodes = evaluate(closed, given)
@@ -115,8 +139,22 @@ def as_array(value: Any) -> Any:
     return jnp.asarray(value) if isinstance(value, (bool, int, float)) else value
 
 
-def _struct(tensor: SymbolicTensor) -> Any:
-    node, known = tensor.node, sizes()
+def as_symbol(value: Any) -> Any:
+    """A real number of a trace as it is; an integer, which JAX may need to know, as its value."""
+    return value.settle() if is_plain_number(value) and value.is_whole else value
+
+
+def _node(leaf: Any, dtype: DType) -> Node:
+    if is_plain_number(leaf):
+        return leaf.node(dtype)  # type: ignore[no-any-return]
+    return current().cast(leaf.node, dtype)
+
+
+def _struct(leaf: Any) -> Any:
+    """What JAX traces it as: a plain number takes the dtype of what it meets."""
+    if is_plain_number(leaf):
+        return jax.ShapeDtypeStruct((), jnp.result_type(float), weak_type=True)
+    node, known = leaf.node, sizes()
     shape = tuple(map(known.theirs, node.shape))
     dtype = jax.dtypes.canonicalize_dtype(theirs(node.dtype))
     return jax.ShapeDtypeStruct(shape, dtype)
