@@ -119,7 +119,7 @@ REFUSED = {
     "value": (lambda x: x * float(x.sum()), "ConcretizationTypeError"),
     "array": (lambda x: x * np.asarray(x), "TracerArrayConversionError"),
     "loop": (lambda x: sum(x[i] for i in range(x.shape[0])) * x, "_DimExpr"),
-    "window": (lambda x: lax.reduce_window(x, 0.0, lax.add, (1,), (1,), "SAME"), "reduce_window"),
+    "window": (lambda x: lax.reduce_window(x, 1.0, lax.mul, (1,), (1,), "SAME"), "reduce_window"),
     "callback": (
         lambda x: jax.pure_callback(lambda v: v, jax.ShapeDtypeStruct(x.shape, x.dtype), x),
         "pure_callback",

@@ -189,6 +189,8 @@ def _one_triangle(A: Any, UPLO: str) -> Node:
 def _is_symmetric(node: Node) -> bool:
     """Is it plainly a matrix plus its transpose, or times it?"""
     turned = _turned(node.rank)
+    if node.op == "div" and _is_literal(node.args[1]):
+        return _is_symmetric(node.args[0])
     if node.op == "mul" and any(one.op in ("constant", "expand") for one in node.args):
         return any(map(_is_symmetric, node.args))
     if node.op != "add" or node.rank < 2:
@@ -198,6 +200,13 @@ def _is_symmetric(node: Node) -> bool:
         one.op == "permute" and tuple(one.attributes["axes"]) == turned and one.args[0] is other
         for one, other in ((left, right), (right, left))
     )
+
+
+def _is_literal(node: Node) -> bool:
+    """Is every element the same literal?"""
+    while node.op in ("expand", "cast"):
+        node = node.args[0]
+    return node.op == "constant"
 
 
 @operation("svd")

@@ -21,7 +21,8 @@ import numpy as np
 
 import symgrad.interop.jax.calls
 import symgrad.interop.jax.convolutions
-import symgrad.interop.jax.places  # noqa: F401
+import symgrad.interop.jax.places
+import symgrad.interop.jax.windows  # noqa: F401
 from symgrad.errors import Location, ProtocolError, ShapeError, UnsupportedOpError
 from symgrad.frontend.function import Function
 from symgrad.frontend.questions import note_limit, questions

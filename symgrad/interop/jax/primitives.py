@@ -10,6 +10,7 @@ import string
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from symgrad.frontend.functions import linalg
 from symgrad.frontend.functions.arithmetic import power
 from symgrad.frontend.session import Session
 from symgrad.frontend.tensor import fresh
@@ -488,6 +489,39 @@ def _triangular_solve(equation: Equation) -> Node:
         return session.apply("solve_triangular", matrix, right, upper=upper)
     sides = _turned(session, matrix), _turned(session, right)
     return _turned(session, session.apply("solve_triangular", *sides, upper=not upper))
+
+
+@rule("eigh")
+def _eigh(equation: Equation) -> Sequence[Node]:
+    """JAX returns the eigenvectors first."""
+    if equation.params.get("subset_by_index") is not None:
+        raise equation.refused("for some eigenvalues alone")
+    if not equation.params.get("sort_eigenvalues", True):
+        raise equation.refused("without an order of the eigenvalues")
+    side = "L" if equation.params["lower"] else "U"
+    found = linalg.eigh(fresh(equation.args[0]), side)
+    return found.eigenvectors.node, found.eigenvalues.node
+
+
+@rule("svd")
+def _svd(equation: Equation) -> Sequence[Node]:
+    """JAX returns the singular values first, and alone where no vectors are asked for."""
+    params, matrix = equation.params, fresh(equation.args[0])
+    if params.get("subset_by_index") is not None:
+        raise equation.refused("for some singular values alone")
+    if equation.shapes[0][-1] not in matrix.node.shape[-2:]:
+        raise equation.refused(
+            'of matrices whose shorter side is not known (write "n n", or "n+k n")'
+        )
+    if not params["compute_uv"]:
+        return (linalg.svdvals(matrix).node,)
+    left, values, right = linalg.linalg_svd(matrix, full_matrices=params["full_matrices"])
+    return values.node, left.node, right.node
+
+
+@rule("qr")
+def _qr(equation: Equation) -> Sequence[Node]:
+    raise equation.refused("(write it with jnp.linalg.cholesky of a.T @ a)")
 
 
 def _turned(session: Session, node: Node) -> Node:
