@@ -15,6 +15,7 @@ from __future__ import annotations
 import heapq
 import inspect
 import itertools
+import re
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -82,6 +83,7 @@ FAILING_PRICE = 100
 NUMBER_PRICE = 2 * FAILING_PRICE
 """Of a number, or of integers, that get a gradient: more than that of a backward that fails."""
 RANKS = (0, 1, 2, 3)
+_UNPACKED = re.compile(r"not enough values to unpack \(expected (\d), got (\d)\)")
 """The ranks that are tried beside those of the cheapest shapes."""
 MISTAKE_PRICE = 1
 """A gradient of the right rank and the wrong sizes is rather a mistake than a wrong guess."""
@@ -182,7 +184,8 @@ class _Search:
     def _fitting(self, found: _Trial) -> Request | None:
         """The nearest shapes for which backward runs, and each gradient has its argument's shape.
 
-        They are near if two sizes are one that meet in backward, or a tensor has an axis less.
+        They are near if two sizes are one that meet in backward, a tensor has an axis less, or
+        tensors have as many axes as backward takes their shapes apart into.
         """
         todo, seen = deque([found]), {found.specs}
         for _ in range(FITTING_TRIALS):
@@ -205,6 +208,9 @@ class _Search:
         united = problem and following(Step(trial.specs), trial.guessed, problem)
         if united:
             yield replace(trial, specs=united.specs)
+        longer = self._as_unpacked(trial, problem)
+        if longer is not None:
+            yield longer
         for place, (unknown, one) in enumerate(zip(self.unknowns, trial.chosen, strict=True)):
             if one.rank is not None and one.rank > 1 and _is_float(one):  # all fits a number
                 rank = one.rank - 1
@@ -214,6 +220,18 @@ class _Search:
                 )
                 if shorter is not None:
                     yield shorter
+
+    def _as_unpacked(self, trial: _Trial, problem: SymgradError | None) -> _Trial | None:
+        """With as many axes as backward takes a shape apart into (``b, h, n, d = x.shape``)."""
+        counts = _UNPACKED.search(str(problem)) if problem is not None else None
+        if counts is None:
+            return None
+        wanted, had = int(counts[1]), int(counts[2])
+        chosen = tuple(
+            replace(one, rank=wanted, price=_price_of(unknown, wanted)) if one.rank == had else one
+            for unknown, one in zip(self.unknowns, trial.chosen, strict=True)
+        )
+        return self._forward(chosen)[0]
 
     def _as_returned(self, found: _Trial) -> _Trial:
         """The same with tensors of as many axes as their gradients have.

@@ -6,6 +6,7 @@ sizes have become one.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -88,9 +89,20 @@ def _name(dim: Dim) -> str:
     return dim.atom.name if isinstance(dim.atom, Size) else ""
 
 
+def _reduced(pair: tuple[Dim, Dim]) -> tuple[Dim, Dim]:
+    """``2*n`` and ``2*m`` meet where n and m do."""
+    shared = math.gcd(*(value for side in pair for _, value in side.terms))
+    if shared < 2:
+        return pair
+    left, right = (
+        Dim({monomial: value // shared for monomial, value in side.terms}) for side in pair
+    )
+    return left, right
+
+
 def _united(pairs: Iterable[tuple[Dim, Dim]], own: Sequence[str]) -> tuple[str, Dim] | None:
     """A guessed size, and what it has to be for two sizes to be equal."""
-    for left, right in pairs:
+    for left, right in map(_reduced, pairs):
         known = sorted({*left.sizes, *right.sizes} & set(own), key=own.index)
         for name in reversed(known):
             other = right if name == _name(left) else left

@@ -639,6 +639,22 @@ class Squared(sg.Function):
         return d @ s.T + s.T @ d, p.T @ grad
 
 
+class TwiceAsWide(sg.Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return sg.cat([a, a], 1) @ sg.cat([b, b], 1).transpose(0, 1)
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, b = ctx.saved_tensors
+        return 2 * grad @ b, 2 * grad.T @ a
+
+
+def test_multiples_that_meet_are_equal_where_the_sizes_are() -> None:
+    assert sg.verify(TwiceAsWide).verdict == "PROVED"
+
+
 FITTING = (
     (WeightNorm, "the shapes are v[n, m], g[n] (the gradient of v is wrong for v[n, m], g[k, m])"),
     (Contrast, "the shapes are a[n, m], b[n, m] (backward fails for a[n, m], b[k, m])"),
