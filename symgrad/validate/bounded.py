@@ -6,7 +6,8 @@ sizes, inputs and the line of C.
 Nothing is proved here: sizes are few, and inputs are drawn.  But nothing is shared with the
 symbolic validation either, which is judged by it.  Arrays are tried contiguous and with gaps;
 macros at their own values, at others that their guards admit, and those for the lengths of blocks
-at small numbers, so that blocks end inside of small arrays.
+at small numbers, so that blocks end inside of small arrays; rows in as many groups as the C says,
+and in several where there are few.
 """
 
 from __future__ import annotations
@@ -140,7 +141,6 @@ class _Check:
         self._mode = 0
         self._calls = self._undecided = self._refused = 0
         self._tried: list[Sizes] = []
-        self._machines: dict[tuple[tuple[str, int], ...], Machine] = {}
 
     def run(self) -> Equal | Wrong:
         wrong = interface(self._unit, self._kernel)
@@ -154,7 +154,7 @@ class _Check:
                 sizes, settings if number < 8 else settings[number % len(settings) :][:1], number
             )
         for number, sizes in enumerate(self._large()):
-            self._at(sizes, settings[:3], number, large=True)
+            self._at(sizes, [*settings[:1], *settings[2:3], *settings[4:]], number, large=True)
         if self._unit.externals:
             self._huge(settings[0])
         return Equal(self._calls, tuple(self._tried), self._undecided, self._refused)
@@ -182,8 +182,9 @@ class _Check:
         """One size at a time so large that rows make tiles and groups."""
         names = self._names
         rows = 260 if "block_rows" in self._unit.functions else LARGE
+        other = 3 if len(names) < 3 else 2
         yield from self._admitted(
-            [{one: rows if one == name else 2 for one in names} for name in names], len(names)
+            [{one: rows if one == name else other for one in names} for name in names], len(names)
         )
 
     def _admitted(self, tried: Sequence[Sizes], most: int) -> Iterator[Sizes]:
@@ -205,7 +206,7 @@ class _Check:
     # -- one point
 
     def _at(
-        self, sizes: Sizes, settings: Sequence[Mapping[str, int]], seed: int, large: bool = False
+        self, sizes: Sizes, settings: Sequence[_Setting], seed: int, large: bool = False
     ) -> None:  # fmt: skip
         elements = sum(
             prod(dim.at(sizes) for dim in node.shape) for node in self._graph.outputs.values()
@@ -222,14 +223,13 @@ class _Check:
                 continue
         self._undecided += 1
 
-    def _compared(
-        self, sizes: Sizes, settings: Sequence[Mapping[str, int]], seed: int, large: bool
-    ) -> None:
+    def _compared(self, sizes: Sizes, settings: Sequence[_Setting], seed: int, large: bool) -> None:
         reals = Reals()
         feeds, refused, wanted, close = self._drawn(sizes, seed, reals)
-        for number, constants in enumerate(settings):
+        for number, setting in enumerate(settings):
+            constants = setting.told()
             call = _Call(self._kernel, self._graph, sizes, feeds, padded=(seed + number) % 2 == 1)
-            machine = Machine(self._unit, reals, constants, MOST_ITERATIONS)
+            machine = setting.machine(self._unit, reals)
             self._calls += 1
             try:
                 status, outputs = call.run(machine)
@@ -339,7 +339,7 @@ class _Check:
             return True
         return False
 
-    def _huge(self, constants: Mapping[str, int]) -> None:
+    def _huge(self, setting: _Setting) -> None:
         """Sizes that no int holds: the kernel leaves, or goes on for too long to tell."""
         for name in self._names:
             sizes = {one: HUGE if one == name else 1 for one in self._names}
@@ -348,10 +348,11 @@ class _Check:
             feeds = {one: Tensor((), ()) for one in self._graph.inputs}
             call = _Call(self._kernel, self._graph, sizes, feeds, padded=False, virtual=True)
             try:
-                call.run(Machine(self._unit, Reals(), constants, 300))
+                call.run(setting.machine(self._unit, Reals(), limit=300))
             except Fault as fault:
                 if not fault.long:
-                    raise self._found(fault.reason, fault.line, sizes, constants, {}) from fault
+                    told = setting.told()
+                    raise self._found(fault.reason, fault.line, sizes, told, {}) from fault
 
 
 def _size_names(kernel: abi.Kernel, graph: Graph) -> list[str]:
@@ -370,19 +371,59 @@ def _size_names(kernel: abi.Kernel, graph: Graph) -> list[str]:
     return list(found)
 
 
-def _settings(unit: Unit) -> Iterator[dict[str, int]]:
-    """Values for macros: their own; small ones for those that are lengths of blocks."""
+@dataclass(frozen=True)
+class _Setting:
+    """Values of macros; ``groups``: into how many rows are cut, None for as many as C says."""
+
+    constants: Mapping[str, int]
+    groups: int | None = None
+
+    def machine(self, unit: Unit, reals: Reals, limit: int = MOST_ITERATIONS) -> Machine:
+        """What executes the unit."""
+        most = self.groups
+        if most is None:
+            return Machine(unit, reals, self.constants, limit=limit)
+        helpers: dict[str, Callable[..., int]] = {
+            "row_groups": lambda rows, least, top: _groups(rows, least, top, most),
+            "block_rows": lambda numbers, least: 1 + (numbers + 2 * least) % 3,
+        }
+        return Machine(unit, reals, self.constants, helpers, tight=True, limit=limit)
+
+    def told(self) -> dict[str, int]:
+        """What a reader must know to call the kernel in the same way."""
+        return {**self.constants, **({"groups": self.groups} if self.groups else {})}
+
+
+def _groups(rows: int, least: int, most: int, spread: int) -> int:
+    """A number of groups: several of few rows, and another one for other arguments.
+
+    Where the C says so much of the least number of rows, no group begins behind the last row.
+    """
+    found = max(1, min(rows // (1 + least % 3), spread + most % 3))
+    while least >= most - 1 and (found - 1) * -(-rows // found) > rows:
+        found -= 1
+    return found
+
+
+def _settings(unit: Unit) -> Iterator[_Setting]:
+    """As the file stands; then with small blocks, and few rows in several groups.
+
+    A kernel is right for any lengths of blocks and any number of groups.
+    """
     own = {name: one.value for name, one in unit.constants.items()}
-    yield own
-    seen = [own]
-    for short, block in ((2, 2), (0, 3), (3, 1)):
+    yield _Setting(own)
+    cut = "row_groups" in unit.functions or "block_rows" in unit.functions
+    cut |= any(macro.kind == "round_up" for macro in unit.macros.values())
+    seen = [_Setting(own)]
+    for short, block, groups in ((2, 2, 2), (0, 3, 1), (3, 1, 3), (1000, 5, 2)):
         values = {
             name: short if one.open and one.admits(short) else one.value if one.open else block
             for name, one in unit.constants.items()
         }
-        if values not in seen:
-            seen.append(values)
-            yield values
+        setting = _Setting(values, groups if cut else None)
+        if setting not in seen:
+            seen.append(setting)
+            yield setting
 
 
 _MODES = ("any", "positive", "unit", "large")
@@ -443,8 +484,8 @@ class _Call:
         if count < 0:
             raise Fault(f"the workspace has {count} bytes", 0)
         arguments: list[Any] = list(sizes)
-        for one in self.kernel.inputs:
-            arguments += self._input(one)
+        for place, one in enumerate(self.kernel.inputs):
+            arguments += self._input(one, 1 + place if self.padded else 0)
         outputs: dict[str, Memory] = {}
         for array, (name, node) in zip(
             self.kernel.outputs, self.graph.outputs.items(), strict=True
@@ -471,13 +512,13 @@ class _Call:
             raise Fault(f"the record says that {array.name} is {array}", 0)
         return shape
 
-    def _input(self, array: abi.Array) -> list[Any]:
+    def _input(self, array: abi.Array, gap: int) -> list[Any]:
         node = self.graph.inputs[array.name]
         feed = self.feeds[array.name]
         if array.by_value:
             return [_ONES[node.dtype.is_float] if self.virtual else feed.values[0]]
         shape = self._shape(array, node)
-        strides = _strides(shape, array.strides, self.padded)
+        strides = _strides(shape, array.strides, gap)
         base = abi.C_TYPES[array.dtype]
         last = sum((extent - 1) * step for extent, step in zip(shape, strides, strict=True))
         count = last + 1 if all(shape) else 0
@@ -495,13 +536,13 @@ class _Call:
 _ONES = {True: fmpq(1), False: 0}
 
 
-def _strides(shape: Sequence[int], free: Sequence[int], padded: bool) -> list[int]:
+def _strides(shape: Sequence[int], free: Sequence[int], gap: int) -> list[int]:
     """The strides of an array in elements; those of ``free`` axes with gaps."""
     strides = [0] * len(shape)
     step = 1
     for axis in reversed(range(len(shape))):
-        if padded and axis in free:
-            step += 1
+        if axis in free:
+            step += gap
         strides[axis] = step
         step *= max(shape[axis], 1)
     return strides

@@ -218,12 +218,14 @@ _NEUTRAL: dict[str, Any] = {"+": 0, "*": 1, "|": 0, "^": 0, "&": -1, "||": 0, "&
 class Machine:
     """Executes the functions of a unit.
 
-    ``constants``: values of its macros in place of their own.  ``limit``: of iterations of all
-    loops of a call.
+    ``constants``: values of its macros in place of their own.  ``helpers``: functions of integers
+    in place of those of the unit.  ``tight``: macros that round up to a multiple of 64 do so to
+    one of 8, so that too little is not hidden.  ``limit``: of iterations of all loops of a call.
     """
 
     def __init__(
         self, unit: Unit, reals: Reals, constants: Mapping[str, int] | None = None,
+        helpers: Mapping[str, Callable[..., int]] | None = None, *, tight: bool = False,
         limit: int = 60_000,
     ) -> None:  # fmt: skip
         self.unit = unit
@@ -231,6 +233,8 @@ class Machine:
         self.constants = {
             **{name: one.value for name, one in unit.constants.items()}, **(constants or {}),
         }  # fmt: skip
+        self.helpers = helpers or {}
+        self.tight = tight
         self.limit = limit
         self.steps = 0
         self.loops: list[Loop] = []
@@ -966,6 +970,9 @@ class _Compiler:
         return self._of_math(name, known[0], values, line)
 
     def _macro(self, macro: Macro, values: list[Value]) -> Value:
+        if macro.kind == "round_up" and self._machine.tight:
+            run = values[0].run
+            return Value(lambda frame: (run(frame) + 7) // 8 * 8, values[0].kind)
         self._bound.append(dict(zip(macro.parameters, values, strict=True)))
         found = self._value(macro.body)
         self._bound.pop()
@@ -979,8 +986,11 @@ class _Compiler:
             self._converted(value, _kind(kind), line)
             for value, (_, kind) in zip(values, parameters, strict=True)
         )
-        function = machine.compiled(name)
         kind = _kind(signature.result)
+        helper = machine.helpers.get(name)
+        if helper is not None and all(one == CType("int64_t") for _, one in parameters):
+            return Value(lambda frame: helper(*[run(frame) for run in runs]), kind)
+        function = machine.compiled(name)
         return Value(lambda frame: machine.enter(function, [run(frame) for run in runs]), kind)
 
     def _of_math(self, name: str, kind: str, values: list[Value], line: int) -> Value:

@@ -837,6 +837,8 @@ class _Reader:
             self._expression(node.lvalue)
             self._expression(node.rvalue, effect=True)
         elif isinstance(node, c_ast.UnaryOp) and node.op in _STEPS:
+            if not isinstance(node.expr, c_ast.ID):
+                raise Unsupported(f"{node.op.strip('p')} of an expression", line)
             self._expression(node.expr)
         elif isinstance(node, c_ast.FuncCall):
             self._expression(node, effect=True)

@@ -100,6 +100,7 @@ REFUSED = {
     "a comma": "y[0] = (n, x[0]);",
     "an assignment inside an expression": "y[0] = (y[1] = 2.0);",
     "a step inside an expression": "int64_t i = 0;\n    y[i++] = 1.0;",
+    "a step of an expression": "for (int64_t i = 0; i < n; (i + 1)++)\n        y[i] = 1.0;",
     "while": "while (n > 0)\n        y[0] = 1.0;",
     "goto": "goto end;\nend:\n    y[0] = 1.0;",
     "break": "for (int64_t i = 0; i < n; i++)\n        break;",
