@@ -472,6 +472,9 @@ def _integer_power(context: Proof, poly: Poly, exponent: int) -> Poly:
         square = multiply(context, half, half)
         return multiply(context, square, poly) if exponent % 2 else square
     if exponent < 0:
+        chosen = _apart_power(context, poly, exponent)
+        if chosen is not None:
+            return chosen
         lifted = lift(context, poly, lambda piece: _piece_power(context, piece, exponent))
         if lifted is not None:
             return lifted
@@ -483,6 +486,61 @@ def _integer_power(context: Proof, poly: Poly, exponent: int) -> Poly:
             piece = monomial_poly(context, {atom: exponent * times})
             result = multiply(context, result, piece)
     return result.scaled(exact(Fraction(value) ** exponent))
+
+
+def _apart_power(context: Proof, poly: Poly, exponent: int) -> Poly | None:
+    """``B**e`` for a negative e and ``B = [i == j] C + (1 - [i == j]) D`` where D is 0 for i == j.
+
+    It is ``[i == j] C**e + (1 - [i == j]) F``, where F has ``D_k + [i == j]`` in place of each
+    factor D_k of D that is 0 for i == j: the same where i != j, and 1 where D is not selected.
+    None where B is of another form.  [rule: apart]
+    """
+    atom = visible_indicator(poly)
+    equal = None if atom is None else _equal_indices(context, atom)
+    if atom is None or equal is None:
+        return None
+    holds, apart = by_condition(context, poly, atom)
+    if not apart.terms or visible_indicator(apart) or substitute(context, apart, equal).terms:
+        return None
+    chosen = substitute(context, holds, equal)
+    if not chosen.terms:
+        return None  # the whole is 0 for i == j
+    same = of_atom(atom)
+    other = _apart_factors(context, apart, exponent, atom, equal)
+    first = multiply(context, same, raise_to(context, chosen, exponent))
+    return first + multiply(context, ONE - same, other)
+
+
+def _equal_indices(context: Proof, atom: Atom) -> dict[Atom, Poly] | None:
+    """What makes two indices over the same values equal, for the condition that they are."""
+    if atom.kind != kinds.EQUAL:
+        return None
+    found = []
+    for index, _, value in atom.data[0].solved(kinds.INDEX):
+        other = value.atom
+        if other is not None and other.kind == kinds.INDEX and other.data[1] == index.data[1]:
+            found.append((index, value))
+    return dict([max(found, key=lambda one: one[0].key)]) if found else None
+
+
+def _apart_factors(
+    context: Proof, poly: Poly, exponent: int, atom: Atom, equal: Mapping[Atom, Poly]
+) -> Poly:
+    """``poly**exponent`` where a condition fails; a factor that is 0 where it holds is 1 there."""
+    value, shared, base = content(context, poly)
+    factors = [(of_atom(one), own) for one, own in shared.items()]
+    if base.constant != 1:
+        factors += irreducible_factors(context, base)
+    result = constant(exact(Fraction(value) ** exponent))
+    for part, times in factors:
+        own = exact(exponent * times)
+        if substitute(context, part, equal).terms:
+            piece = raise_to(context, part, own)
+        else:
+            kept = context.atom(kinds.POWER, part + of_atom(atom))
+            piece = monomial_poly(context, {kept: own})
+        result = multiply(context, result, piece)
+    return result
 
 
 def content(context: Proof, poly: Poly) -> tuple[Number, Exponents, Poly]:
