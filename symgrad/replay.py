@@ -1,5 +1,8 @@
 """Refutations run again by the library that a Function was written for.
 
+What is refuted without a point is run where backward failed in the trace; for the rest the report
+says that it was not run.
+
 In: a request, its trace, a report on it.  Out: the report, in which each refutation at a point says
 what the class itself gives there, in a real call.  What the library does not confirm is UNDECIDED.
 
@@ -182,8 +185,13 @@ def _not_run(report: Report, why: str) -> Report:
 
 
 def _input(one: InputReport, run: Any, library: str) -> InputReport:
-    if one.counterexample is None or one.verdict <= Verdict.UNDECIDED:
+    if one.verdict <= Verdict.UNDECIDED:
         return one
+    if one.counterexample is None:
+        if one.replayed is not None:
+            return one
+        said = f"not run in {library}: it is refuted without a point"
+        return replace(one, replayed=Replayed(None, said))
     found = run(one.counterexample)
     if found:
         return replace(one, replayed=found)

@@ -137,6 +137,8 @@ class Scanned:
                 continue
             if one.surrogate:
                 said.append(f"backward {one.surrogate}")
+            elif one.replayed is not None and one.counterexample is None:
+                said.append(f"{one.name}: {one.reason} ({one.replayed})")
             elif one.replayed is not None:
                 said.append(f"{one.name}: {one.replayed}")
             elif one.counterexample is not None or one.reason:

@@ -356,3 +356,25 @@ def test_what_fails_in_torch_too_is_refuted(function: Any) -> None:
     report = sg.verify(function, "n m")
     assert report == "REFUTED"
     assert "run in torch" in str(report)
+
+
+class _Fails(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return grad, grad, grad
+
+
+def test_what_is_refuted_without_a_point_is_said_not_to_be_run() -> None:
+    wrong = sg.verify(_Fails, "n", suggest=False)
+    assert wrong.inputs["x"].counterexample is None
+    assert "run in torch: RuntimeError" in str(wrong)
+    request = bind(_Fails, ("n",))
+    nowhere = replace(trace_request(request), cases=())  # no call of backward is known
+    plain = replace(wrong, inputs={"x": replace(wrong.inputs["x"], replayed=None)})
+    found = replayed(request, nowhere, plain)
+    assert str(found.verdict) == "REFUTED"
+    assert "not run in torch: it is refuted without a point" in str(found)
