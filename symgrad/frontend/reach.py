@@ -644,7 +644,7 @@ class Reach:
         if module == "builtins" and name in _CHANGING:
             self.asked.append(Asked(f"{name}() is kept as {label}", self.where(label)))
         elif module is not None and not _is_library(module):
-            root = module.partition(".")[0]
+            root = _package(module)
             root = {"posix": "os", "nt": "os", "_random": "random"}.get(root, root)
             if name not in _known_attributes(root):
                 self._refuse(root, label)
@@ -949,13 +949,18 @@ def _is_random(kind: type) -> bool:
 
 
 @functools.lru_cache(maxsize=4096)
-def _is_library(module: str | None) -> bool:
+def _package(module: Any) -> str:
+    """The package of a ``__module__``; empty for what is no name: a class may have any there."""
+    return module.partition(".")[0] if isinstance(module, str) else ""
+
+
+def _is_library(module: Any) -> bool:
     """Is it of a package that is taken to be the same in every call?"""
-    return (module or "").partition(".")[0] in _LIBRARIES
+    return _package(module) in _LIBRARIES
 
 
-def _is_standard(module: str | None) -> bool:
-    return (module or "").partition(".")[0] in sys.stdlib_module_names
+def _is_standard(module: Any) -> bool:
+    return _package(module) in sys.stdlib_module_names
 
 
 def _known_attributes(root: str) -> frozenset[str]:

@@ -340,3 +340,24 @@ def test_a_mapping_that_cannot_be_written_shows_what_another_one_keeps() -> None
             return 2 * g * seen["x"]
 
     assert str(sg.verify(Square, "n", suggest=False).verdict) == "REFUTED"
+
+
+class _Unnamed:
+    """As classes of Cython are: what stands as its module is no text."""
+
+    __module__ = property(lambda self: "somewhere")  # type: ignore[assignment]
+    scale = 2.0
+
+
+class _OfUnnamed(sg.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x * _Unnamed.scale
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return grad * _Unnamed.scale
+
+
+def test_a_class_whose_module_is_no_text_is_followed() -> None:
+    assert str(sg.verify(_OfUnnamed, "n").verdict) == "PROVED"
