@@ -64,6 +64,8 @@ STEP_FAILURES = 24
 """Pairs of nodes in a row that are not proved equal, after which none are tried any more."""
 STEP_POINTS = 3
 """Points at which nodes have the same values before it is tried to prove them equal."""
+STEP_SCALES = (2.0, 8.0, 1 / 64)
+"""Factors of such a point that make more of them."""
 MATRIX_WORK = 6_000
 """For a question about one matrix."""
 NULL_SET_FAILURES = 3

@@ -331,3 +331,36 @@ def clamped(layers: int, slip: str = "") -> Written:
             return g, by_w
 
     return Clamped
+
+
+def shrunk(steps: int, slip: str = "") -> Written:
+    """Iterative shrinkage: ``x <- soft(x - t AT (A x - y))``, unrolled."""
+    t, least = 0.1, 0.005
+
+    class Shrunk(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, y: Any, a: Any) -> Any:
+            x, kept = sg.zeros(a.shape[1]), []
+            for _ in range(steps):
+                z = x - t * (a.mT @ (a @ x - y))
+                kept += [x, z]
+                x = z.sign() * (z.abs() - least).clamp(min=0)
+            ctx.save_for_backward(y, a, *kept)
+            return x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            y, a, *kept = ctx.saved_tensors
+            by_y, by_a = sg.zeros_like(y), sg.zeros_like(a)
+            for step in reversed(range(steps)):
+                x, z = kept[2 * step : 2 * step + 2]
+                size = z if slip == "side" and step == 1 else z.abs()
+                d = g * (size > least).to(g.dtype)
+                by_r = a @ d
+                by_y = by_y + t * by_r
+                rest = (0 if slip == "rest" and step == 1 else a @ x) - y
+                by_a = by_a - t * (rest[:, None] * d[None, :] + by_r[:, None] * x[None, :])
+                g = d - t * (a.mT @ by_r)
+            return by_y, by_a
+
+    return Shrunk

@@ -23,6 +23,7 @@ from tests.proof.recurrences import (
     newton_schulz,
     recurrent,
     scaling,
+    shrunk,
     sines,
     sinkhorn,
     tiled_attention,
@@ -40,11 +41,13 @@ RIGHT = {
     "scaling-4": (scaling(4), ("n m", "n", "m")),
     "tiled-2": (tiled_attention(2), ("n d", "2 b d", "2 b e")),
     "sines-60": (sines(60), ("n",)),
+    "shrunk-3": (shrunk(3), ("m", "m n")),
     "clamped-2": (clamped(2), ("n d", "d d")),
     "tiled-slices": (tiled_attention(2, 4), ("n d", "8 d", "8 e")),
 }
 LONG = {
     "clamped-6": (clamped(6), ("n d", "d d")),
+    "shrunk-8": (shrunk(8), ("m", "m n")),
     "newton-schulz-8": (newton_schulz(8), ("n m",)),
     "muon-5": (muon(5), ("n m",)),
     "recurrent-16": (recurrent(16), tuple(one.format(16) for one in ROLLED)),
@@ -76,6 +79,8 @@ SLIPS = {
     "gated: reset": (
         gated(3, "reset"), tuple(one.format(3) for one in GATED), ["x", "h", "w", "u", "b"],
     ),
+    "shrunk: side": (shrunk(3, "side"), ("m", "m n"), ["y", "a"]),
+    "shrunk: rest": (shrunk(3, "rest"), ("m", "m n"), ["a"]),
     "tiled: mean": (tiled_attention(2, 0, "mean"), ("n d", "2 b d", "2 b e"), ["q", "k"]),
     "clamped: side": (clamped(2, "side"), ("n d", "d d"), ["x", "w"]),
     "clamped: after": (clamped(2, "after"), ("n d", "d d"), ["w"]),

@@ -37,6 +37,7 @@ from symgrad.proof.judge.defined import Definedness, outside
 from symgrad.proof.judge.equalities import Solution
 from symgrad.proof.judge.equality import (
     Equality,
+    Hopeless,
     decide_equal,
     domains,
     facts_of,
@@ -115,6 +116,7 @@ def proving(subject: Subject, budget: int, total: int | None = None) -> Proving:
         text = " and ".join(one.text for one in subject.stated.equalities)
         raise UnsolvedError(f"{text} holds where forward or backward is not smooth: {place}")
     related: dict[Graph, tuple[Sequence[Relation], Solution]] = {}
+    hopeless: Hopeless = {}
     facts = stated.with_relations(facts, known_relations, {})
 
     def equal_under(goal: Goal, facts: Facts) -> Equality:
@@ -131,6 +133,7 @@ def proving(subject: Subject, budget: int, total: int | None = None) -> Proving:
         found = decide_equal(
             goal.hand, goal.reference, facts, goal.leaves, goal.define, budget=work,
             graph=subject.graph, relations=related[own][0], solved=related[own][1],
+            hopeless=hopeless,
         )  # fmt: skip
         spent += found.work
         return found

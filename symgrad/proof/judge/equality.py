@@ -26,7 +26,7 @@ from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Dim
 from symgrad.ir.expr import Expr
 from symgrad.ir.function import RELATIONS, Relation, SizeCondition
-from symgrad.ir.graph import Graph, Node
+from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ops.movement import bare
 from symgrad.ops.record import get
 from symgrad.proof.judge import plain_numbers, witness
@@ -38,7 +38,7 @@ from symgrad.proof.judge.ranges import Range
 from symgrad.proof.judge.reference import gradient_indices
 from symgrad.proof.judge.stated import with_relations
 from symgrad.proof.normal import atoms as kinds
-from symgrad.proof.normal.atoms import Atom
+from symgrad.proof.normal.atoms import Atom, Undecided
 from symgrad.proof.normal.context import APART, EXACT, Proof, Reading, Requirement
 from symgrad.proof.normal.facts import NONNEGATIVE_INTERVAL, POSITIVE_INTERVAL, Facts, Interval
 from symgrad.proof.normal.from_expr import Conversion, Definitions
@@ -216,12 +216,14 @@ def decide_equal(
     graph: Graph | None = None,
     relations: Sequence[Relation] = (),
     solved: Solution = NOTHING,
+    hopeless: Hopeless | None = None,
 ) -> Equality:
     """Prove two expressions equal, witnesses of the almost-everywhere steps included.
 
     ``leaves``: the nodes that cut names stand for, for text.  ``define``: what an element of a
     computed index tensor is, None for any other.  ``graph``: where conditions find user's words.
     ``relations``: what is stated, in that graph.  ``solved``: what equalities put for inputs there.
+    ``hopeless``: found here and by earlier proofs.
     """
     facts = plain_numbers.with_cuts(facts, leaves)
     if solved:
@@ -236,8 +238,9 @@ def decide_equal(
             work=result.context.work,
         )  # fmt: skip
     rest = partial(
-        _resting, facts=facts, leaves=leaves, graph=graph, solved=solved, stated=bool(relations)
-    )
+        _resting, facts=facts, leaves=leaves, graph=graph, solved=solved, stated=bool(relations),
+        hopeless={} if hopeless is None else hopeless,
+    )  # fmt: skip
     found = rest(result)
     if not found.is_told:
         return found.equality
@@ -250,6 +253,10 @@ def decide_equal(
         if not found.resting:
             break
     return replace(found.equality, work=work)
+
+
+Hopeless = dict[Node, frozenset[Node]]
+"""Nodes that are too much work to write out, with what is written out then."""
 
 
 @dataclass(frozen=True)
@@ -271,7 +278,7 @@ class _Resting:
 
 def _resting(
     result: ZeroResult, *, facts: Facts, leaves: Mapping[str, Node], graph: Graph | None,
-    solved: Solution, stated: bool,
+    solved: Solution, stated: bool, hopeless: Hopeless,
 ) -> _Resting:  # fmt: skip
     """What a difference that is zero rests on: its obligations discharged, the rest printed.
 
@@ -286,7 +293,7 @@ def _resting(
     text = PolyText(leaves).in_words()
     required = list(result.requirements)
     nonzero: list[Poly] = []
-    families = Families(result.context, partial(_element_of, graph, leaves, solved))
+    families = Families(result.context, partial(_element_of, graph, leaves, solved, hopeless))
     is_told = False
     for obligation in result.obligations:
         found = plain_numbers.discharge(obligation, families, text)
@@ -363,15 +370,30 @@ def _compared(
 
 
 def _element_of(
-    graph: Graph | None, leaves: Mapping[str, Node], solved: Solution, context: Proof, tensor: str
-) -> Element:
-    """What an element of a cut node is: its indices, and its value in them."""
+    graph: Graph | None, leaves: Mapping[str, Node], solved: Solution, hopeless: Hopeless,
+    context: Proof, tensor: str,
+) -> Element:  # fmt: skip
+    """What an element of a cut node is: its indices, and its value in them.
+
+    What is written out of a hopeless node, and more, is more work than that.  Raises KeyError,
+    Undecided.
+    """
     node = leaves[tensor]
-    lowering = Lowering(graph or node.graph, [cut for cut in leaves.values() if cut is not node])
+    others = [cut for cut in leaves.values() if cut is not node]
+    written = frozenset(ancestors([node], stop=others))
+    if any(one in written and hopeless[one] <= written for one in hopeless):
+        raise KeyError(tensor)
+    before = context.work
+    lowering = Lowering(graph or node.graph, others)
     conversion = Conversion(context, solved.define(leaves.values(), lambda *_: None))
     at = gradient_indices(node.shape)
     places = [constant(0) if i.constant == 0 else of_atom(conversion.index(*i.axes)) for i in at]
-    return tuple(places), conversion.poly(lowering.element(node, at))
+    try:
+        return tuple(places), conversion.poly(lowering.element(node, at))
+    except Undecided:
+        if context.work > context.budget > 2 * before:
+            hopeless[node] = written
+        raise
 
 
 def _reason(result: ZeroResult, leaves: Mapping[str, Node]) -> str:

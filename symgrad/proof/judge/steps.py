@@ -36,6 +36,7 @@ from symgrad.budgets import (
     STEP_DEPTHS,
     STEP_FAILURES,
     STEP_POINTS,
+    STEP_SCALES,
 )
 from symgrad.errors import SymgradError
 from symgrad.index.lower import Lowering
@@ -52,9 +53,9 @@ from symgrad.proof.judge.ranges import Ranges, interval, of_inputs
 from symgrad.proof.judge.reference import gradient, gradient_indices
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.oracle.adjoints import sampled
-from symgrad.proof.oracle.numbers import Array
+from symgrad.proof.oracle.numbers import Array, Double
 from symgrad.proof.oracle.subject import Subject
-from symgrad.proof.oracle.values import Evaluator
+from symgrad.proof.oracle.values import DomainError, Evaluator, is_finite
 from symgrad.proof.words.relations import number
 
 _CLOSE = 1e-9
@@ -100,7 +101,7 @@ class Steps:
         node = self.subject.by_name[name]
         wanted = [one for one in self._below(node) if one in self.adjoints]
         found = []
-        for one in sorted(wanted, key=lambda one: -one.index):
+        for one in sorted(wanted, key=lambda one: one.index):
             found.append(self._adjoint(one))
             if not found[-1].equal:
                 return found[-1]
@@ -235,6 +236,9 @@ class Classes:
         self._failures = 0
         """Pairs that were not proved equal since one was."""
         self._points = _points(steps)
+        own = ancestors(self.subject.gradients.values())
+        self._written = frozenset(own).difference(self.subject.forward.nodes)
+        """The nodes of the backward as it is written."""
 
     def same(self, hand: Node, other: Node | None) -> Equality:
         """Are two nodes equal?  None is zero."""
@@ -294,7 +298,10 @@ class Classes:
             return None
         members = self._members.get(node.shape)
         for one in () if members is None else members.like(mark)[:2]:
-            agree = self._zeros_agree(node, self._origins[one])
+            other = self._origins[one]
+            if node in self._written and other in self._written:
+                continue  # these are to be found among adjoints, not among each other
+            agree = self._zeros_agree(node, other)
             depths = STEP_DEPTHS if agree else STEP_DEPTHS[:_SHALLOW]
             if self._take(node, self._equal(made, one, NEAR_PIECE_WORK, depths)):
                 self._shared.add(one)
@@ -506,5 +513,29 @@ def _points(steps: Steps) -> list[Point]:
     """The values of all nodes at some points."""
     subject = steps.subject
     wanted = [steps.adjoints[node] for node in subject.by_name.values() if node in steps.adjoints]
-    samples = sampled(subject, Evaluator(wanted), STEP_POINTS)
-    return [{**values, **found} for values, found in samples]
+    program = Evaluator(wanted)
+    samples = sampled(subject, program, STEP_POINTS)
+    return [*({**values, **found} for values, found in samples), *_scaled(subject, program)]
+
+
+def _scaled(subject: Subject, program: Evaluator) -> Iterator[Point]:
+    """Points with larger and with smaller numbers: masks that always hold tell nothing.
+
+    Only where all is finite there, and nothing is declared that may not hold there.
+    """
+    sizes = next(subject.sampler.size_choices(), None)
+    at = None if sizes is None or subject.assumptions else subject.draw(sizes, 0)
+    if at is None or subject.stated.relations:
+        return
+    inputs = (node for node in subject.everything.nodes if node.op == "input")
+    real = {str(node.attributes["name"]) for node in inputs if node.dtype.is_float}
+    for factor in STEP_SCALES:
+        feeds = {
+            name: array * factor if name in real else array
+            for name, array in at.point.doubles().items()
+        }
+        with suppress(DomainError):
+            values = subject.everything.run(Double(), feeds, at.point.sizes)
+            values = {**values, **program.run(Double(), feeds, at.point.sizes)}
+            if all(map(is_finite, values.values())):
+                yield values
