@@ -167,6 +167,14 @@ def test_deltas_act_on_their_cofactors(a: Standard) -> None:
     assert a.stage(delta * a.x - a.x) is None
 
 
+def test_deltas_of_quotients_act_on_their_cofactors(a: Standard) -> None:
+    """[rule: delta-cofactor]."""
+    half, other = a.floordiv(a.i + 1, 2), a.index("j", a.n)
+    here = a.compare(half, "eq", other)
+    assert a.stage(here * a.at("x", half) - here * a.at("x", other)) == "delta propagation"
+    assert a.stage(here * a.at("x", half) - here * a.at("x", other + 1)) is None
+
+
 def test_unique_indices() -> None:
     """[rule: unique-index]."""
     a = Standard(Facts(ranges={"index": Dim.size("m")}, unique=frozenset({"index"})))

@@ -435,15 +435,18 @@ def _propagate_monomial(
     return product
 
 
+_SOLVED = (kinds.INDEX, kinds.LEAF, kinds.ARGMAX, kinds.FUNCTION, kinds.FLOORDIV)
+
+
 def _solved_variable(poly: Poly, bound: frozenset[Atom]) -> tuple[Atom, Poly] | None:
     """An integer atom with coefficient 1 or -1, and what it equals.
 
     First what depends on bound variables and equals something that does not, which then comes
-    out of the sum; then elements and argmax, since index variables are simpler; then the last
-    in key order.
+    out of the sum; then elements, argmax and quotients, since index variables are simpler; then
+    the last in key order.
     """
     found = []
-    for atom, _, rest in poly.solved(kinds.INDEX, kinds.LEAF, kinds.ARGMAX, kinds.FUNCTION):
+    for atom, _, rest in poly.solved(*_SOLVED):
         if (atom.kind != kinds.FUNCTION or is_floor(atom)) and not _mentions(rest, atom):
             found.append((atom, rest))
 
@@ -497,7 +500,7 @@ def _divisor_of(item: object, variable: Atom, seen: set[Atom]) -> Poly | None:
         if item in seen:
             return None
         seen.add(item)
-        if item.kind == kinds.FLOORDIV and item.data[0].atom is variable:
+        if item.kind == kinds.FLOORDIV and _is_shifted(item.data[0], variable):
             divisor: Poly = item.data[1]
             return divisor
         parts = list(item.data) if item.kind != kinds.INDEX else []
@@ -507,6 +510,11 @@ def _divisor_of(item: object, variable: Atom, seen: set[Atom]) -> Poly | None:
         return None
     found = (_divisor_of(part, variable, seen) for part in parts)
     return next((divisor for divisor in found if divisor is not None), None)
+
+
+def _is_shifted(poly: Poly, variable: Atom) -> bool:
+    """Is it the variable plus a number, as in ``(k + 1) // 2``?"""
+    return poly.plus(-poly.offset).atom is variable
 
 
 def _split_axis(context: Proof, poly: Poly) -> str | None:
