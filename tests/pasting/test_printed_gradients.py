@@ -17,6 +17,15 @@ import symgrad.nn.functional as F
 
 X: Mapping[str, str] = {"x": "n m"}
 PAIR = {"x": "n m", "w": "m"}
+
+
+def _interleaved(x: Any, w: Any) -> Any:
+    y = sg.empty_like(x)
+    y[..., 0::2] = x[..., 0::2] * w
+    y[..., 1::2] = x[..., 1::2] - w
+    return y
+
+
 FORWARDS: dict[str, tuple[Callable[..., Any], Mapping[str, str]]] = {
     "root of a size": (lambda x: x * x.shape[1] ** -0.5, X),
     "root of a product of sizes": (lambda x: x * (x.shape[0] * x.shape[1]) ** 0.5, X),
@@ -140,3 +149,13 @@ def test_a_repair_has_no_terms_that_are_zero_or_cancel(forward: Any, written: st
     methods = {"forward": staticmethod(whole), "backward": staticmethod(backward)}
     report = sg.verify(type("Op", (sg.Function,), methods), "n m")
     assert report.inputs["x"].suggestion == written
+
+
+def test_the_printed_gradient_of_writes_into_every_other_element_runs() -> None:
+    report = sg.verify(_op(_interleaved, ["x", "w"], {}), "n 2*m", "n m")
+    text = report.inputs["x"].derived or ""
+    x, w, g = (np.random.default_rng(0).normal(size=(2, size)) for size in (6, 3, 6))
+    given = (sg.tensor(one) for one in (x, w, g))
+    wanted = g.copy()
+    wanted[:, ::2] *= w
+    np.testing.assert_allclose(_function(text, ["x", "w", "grad_output"])(*given).numpy(), wanted)

@@ -366,3 +366,27 @@ def test_patch_takes_the_diff(change: Callable[[str], bytes], tmp_path: Path) ->
     fixed = file.read_bytes()
     assert b"3 * x" not in fixed
     compile(fixed, "square.py", "exec")
+
+
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        ("grad_y, grad_y.mean(0)", "should be a sum, not a mean"),
+        ("grad_y, grad_y.sum(0) * b", "has an extra factor"),
+        ("grad_y, grad_y.sum(0) / b", "should not be a quotient"),
+    ],
+)
+def test_it_is_said_which_operation_is_too_much(tmp_path: Path, returned: str, said: str) -> None:
+    text = f"""class Op(sg.Function):
+    @staticmethod
+    def forward(ctx, x, b):
+        ctx.save_for_backward(b)
+        return x + b
+
+    @staticmethod
+    def backward(ctx, grad_y):
+        (b,) = ctx.saved_tensors
+        return {returned}
+"""
+    report = sg.verify(loaded(tmp_path / "superfluous.py", text), "n m", "m")
+    assert any(said in words for words in report.inputs["b"].diagnosis), str(report)

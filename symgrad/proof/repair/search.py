@@ -34,6 +34,7 @@ from symgrad.proof.oracle.numbers import Array
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.repair.probe import Probe
 from symgrad.proof.repair.trials import Trials
+from symgrad.proof.words.spelling import averaged
 
 
 @dataclass(frozen=True)
@@ -472,9 +473,19 @@ def _other_operation(node: Node) -> Iterator[tuple[Node | None, str]]:
         words = f"in {{}}, {_SIGNS[node.op]} should be {_SIGNS[other]}"
         yield graph.apply(other, *node.args), words
         for arg in node.args:
-            yield arg, "{} has an extra operand"
+            yield arg, _superfluous(node, arg)
     if node.op in _UNARY:
         yield node.args[0], f"in {{}}, `{node.op}` is applied once too often"
+
+
+def _superfluous(node: Node, kept: Node) -> str:
+    """What to say where one operand alone is right."""
+    mean = averaged(node, {})
+    if mean is not None and kept is node.args[0]:
+        return "{} should be a sum, not a mean"
+    if node.op == "div":
+        return "{} should not be a quotient"
+    return "{} has an extra factor" if node.op == "mul" else "{} has an extra term"
 
 
 def _other_axes(node: Node) -> Iterator[tuple[Node | None, str]]:

@@ -133,7 +133,7 @@ def writer_for(
     named = [*(new.get(node, node) for node in subject.saved), *extra]
     reachable = [node for node in named if node.name]
     inputs = [node for node in reachable if node.rank] or subject.inputs
-    sources = size_sources([*inputs, *(c for _, c in subject.outputs)])
+    sources = size_sources([*inputs, *(c for _, c in subject.outputs)], aliases)
     words = {node: node.label for node in reachable}
     for _, cotangent in subject.outputs:
         if cotangent.label in (aliases or {}):

@@ -317,7 +317,8 @@ class CodeWriter:
             if base:
                 return f"{base}.new_zeros({shape})"
             return f"{self.module}.zeros({shape}{self._said(node.dtype)})"
-        sizes = f"({shape},)" if node.rank else "()"
+        whole = self._like(node.shape)  # then the shape is one expression already
+        sizes = f"({shape},)" if node.rank and not whole else shape or "()"
         if like:
             return f"{self.module}.full_like({like}, {value})"
         if base:

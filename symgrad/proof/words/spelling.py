@@ -226,12 +226,18 @@ def replace_word(text: str, word: str, new: str) -> str:
     return re.sub(rf"\b{re.escape(word)}\b", new, text)
 
 
-def size_sources(inputs: Iterable[Node]) -> dict[str, str]:
-    """Where each size can be read from: ``{"n": "x.shape[0]"}``."""
+def size_sources(
+    inputs: Iterable[Node], aliases: Mapping[str, str] | None = None
+) -> dict[str, str]:  # fmt: skip
+    """Where each size can be read from: ``{"n": "x.shape[0]"}``.
+
+    ``aliases``: what the program calls the nodes whose labels it does not know.
+    """
+    called = aliases or {}
     found: dict[str, str] = {}
     for node in inputs:
         for axis, size in enumerate(node.shape):
             atom = size.atom
             if isinstance(atom, Size):
-                found.setdefault(atom.name, f"{node.label}.shape[{axis}]")
+                found.setdefault(atom.name, f"{called.get(node.label, node.label)}.shape[{axis}]")
     return found
