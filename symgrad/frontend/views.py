@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
-from symgrad.errors import ShapeError
+from symgrad.errors import ShapeError, UnsupportedOpError
 from symgrad.frontend.caller import here
 from symgrad.frontend.questions import note_limit
 from symgrad.frontend.session import Session, current
 from symgrad.frontend.unsupported import missing_op
-from symgrad.ir.dim import Dim
+from symgrad.ir.dim import Dim, product
 from symgrad.ir.dtype import bool_
 from symgrad.ir.graph import Node
 
@@ -144,8 +144,48 @@ class Slice:
 
 
 @dataclass(frozen=True)
+class Windows:
+    """All runs of ``size`` elements along one axis, ``step`` apart, each along a new last axis."""
+
+    axis: int
+    size: int
+    step: int
+
+    def read(self, session: Session, whole: Node) -> Node:
+        """The part that the view shows."""
+        places = [place.read(session, whole) for place in self._places(whole)]
+        rows = [session.reshape(one, (*one.shape, Dim.of(1))) for one in places]
+        return concatenate(session, rows, whole.rank)
+
+    def _places(self, whole: Node) -> list[Slice]:
+        """For each place in a run, the elements that lie there."""
+        count = (whole.shape[self.axis] - self.size) // self.step + 1
+        return [Slice(self.axis, Dim.of(at), self.step, count) for at in range(self.size)]
+
+    def write(self, session: Session, whole: Node, part: Node) -> Node:
+        """The whole with that part replaced."""
+        places = self._places(whole)
+        if self.step < self.size and places[0].size != 1:
+            raise note_limit(UnsupportedOpError(
+                "windows that overlap are written in place: several of their elements are one in "
+                "memory", location=here(), hint="clone() them first",
+            ))  # fmt: skip
+        for at, place in enumerate(places):
+            column = Slice(part.rank - 1, Dim.of(at), 1, Dim.of(1)).read(session, part)
+            whole = place.write(session, whole, session.reshape(column, part.shape[:-1]))
+        return whole
+
+    def strides(self, shape: Shape, strides: Shape) -> Shape | None:
+        """The strides of the view."""
+        along = strides[self.axis]
+        apart = (stride * self.step if axis == self.axis else stride
+                 for axis, stride in enumerate(strides))  # fmt: skip
+        return (*apart, along)
+
+
+@dataclass(frozen=True)
 class Expand:
-    """Broadcast: one element is shown at several places, so that it cannot be written."""
+    """Broadcast: an element that is shown at several places cannot be written."""
 
     shape: tuple[Dim, ...]
 
@@ -155,6 +195,8 @@ class Expand:
 
     def write(self, session: Session, whole: Node, part: Node) -> Node:
         """The whole with that part replaced."""
+        if product(part.shape) == product(whole.shape):
+            return session.reshape(part, whole.shape)
         raise ShapeError(
             "an expanded tensor cannot be written in place: several of its elements are one in "
             "memory", location=here(), hint="clone() it first",

@@ -55,13 +55,20 @@ for _dtype in ALL:
 
 @operation("to", "astype", function=False)
 def to(self: Tensor, *args: Any, dtype: Any = None, copy: bool = False, **ignored: Any) -> Tensor:
-    """In another dtype, or that of another tensor; devices are ignored."""
+    """In another dtype, or that of another tensor; devices are ignored.
+
+    Of two bools among the arguments the second one is ``copy``, the first one ``non_blocking``.
+    """
+    result, flags = self, [arg for arg in args if isinstance(arg, bool)]
     for arg in (*args, *([dtype] if dtype is not None else [])):
         if isinstance(arg, Tensor):
-            return converted(self, arg.dtype)
+            result = converted(self, arg.dtype)
+            break
         if not isinstance(arg, bool) and not _is_device(arg):
-            return converted(self, as_dtype(arg))
-    return clone(self) if copy else self
+            result = converted(self, as_dtype(arg))
+            break
+    copied = copy or (len(flags) > 1 and flags[1])
+    return clone(self) if copied and result is self else result
 
 
 _DEVICE = re.compile(r"(cpu|cuda|mps|xpu|xla|hpu|mtia|meta)(:\d+)?")

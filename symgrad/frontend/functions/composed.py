@@ -236,9 +236,8 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
     split = source.reshape(*batch, channels // (by * by), by, by, height, width)
     rank = len(batch)
     order = (*range(rank), *(rank + axis for axis in (0, 3, 1, 4, 2)))
-    result: Tensor = split.permute(*order).reshape(
-        *batch, channels // (by * by), height * by, width * by
-    )
+    moved = split.permute(*order).clone()
+    result: Tensor = moved.reshape(*batch, channels // (by * by), height * by, width * by)
     return result
 
 

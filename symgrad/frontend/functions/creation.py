@@ -23,8 +23,8 @@ from symgrad.frontend.session import current
 from symgrad.frontend.sizes import Shape, SymFloat, as_dim, is_size
 from symgrad.frontend.table import OperationCallError, operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh
-from symgrad.frontend.views import iota_along
-from symgrad.ir.dim import Dim
+from symgrad.frontend.views import Expand, Reshape, iota_along
+from symgrad.ir.dim import Dim, product
 from symgrad.ir.dtype import DType, float64, int64
 from symgrad.ir.graph import Node
 
@@ -285,15 +285,14 @@ def meshgrid(*tensors: Any, indexing: str | None = "ij") -> tuple[Tensor, ...]:
     for vector in vectors:
         if not is_tensor(vector):
             raise refused("meshgrid", "tensors", "Tensor", vector)
-    nodes = [as_tensor(vector).node for vector in vectors]
-    order = list(range(len(nodes)))
-    if indexing == "xy" and len(nodes) > 1:
+    sources = [as_tensor(vector) for vector in vectors]
+    order = list(range(len(sources)))
+    if indexing == "xy" and len(sources) > 1:
         order[:2] = [1, 0]
-    session = current()
-    shape = tuple(nodes[place].shape[0] for place in order)
+    sizes = [product(source.node.shape) for source in sources]
+    shape = tuple(sizes[place] for place in order)
     grids = []
-    for number, node in enumerate(nodes):
-        axis = order.index(number)
-        lined = tuple(node.shape[0] if place == axis else Dim.of(1) for place in range(len(nodes)))
-        grids.append(fresh(session.expand(session.reshape(node, lined), shape)))
+    for number, source in enumerate(sources):
+        lined = tuple(sizes[number] if place == number else Dim.of(1) for place in order)
+        grids.append(source.shared(Reshape(lined), Expand(shape)))
     return tuple(grids)

@@ -27,7 +27,7 @@ from symgrad.frontend.session import current
 from symgrad.frontend.sizes import Shape, as_dim, is_size
 from symgrad.frontend.table import OperationCallError, operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh
-from symgrad.frontend.views import Slice, concatenate
+from symgrad.frontend.views import Slice, Windows, concatenate
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import bool_
 from symgrad.ir.graph import Node
@@ -234,9 +234,7 @@ def unfold(self: Tensor, dimension: int, size: int, step: int = 1) -> Tensor:
         raise ShapeError(
             f"unfold: a window of {size} is longer than the axis of size {whole}", location=here()
         )
-    count = (whole - size) // step + 1
-    windows = [share(self, Slice(axis, Dim.of(at), step, count)) for at in range(size)]
-    return stack(windows, self.ndim)
+    return share(self, Windows(axis, size, step))
 
 
 @operation("diff")

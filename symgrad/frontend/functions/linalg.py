@@ -109,7 +109,7 @@ def triangular_solve(
     matrix = as_tensor(A)
     turned = matrix.mT if transpose else matrix
     found = solve_triangular(turned, b, upper=upper != transpose, unitriangular=unitriangular)
-    return found, matrix
+    return found, fresh(matrix.node)
 
 
 @operation("solve", method=False)

@@ -6,7 +6,7 @@ In: tensors.  Out: views of them (a reshape of what does not lie contiguously is
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from symgrad.errors import ShapeError, UnsupportedOpError, counted
@@ -233,6 +233,31 @@ def unsqueeze(input: Any, dim: int) -> Tensor:
     axis = axis_of(dim, source.ndim + 1)
     shape = source.node.shape
     return share(source, Reshape((*shape[:axis], Dim.of(1), *shape[axis:])))
+
+
+def _at_least(rank: int) -> Callable[..., Any]:
+    def call(*tensors: Any) -> Any:
+        several = len(tensors) == 1 and isinstance(tensors[0], (tuple, list))
+        found = tuple(_raised(as_tensor(one), rank) for one in (tensors[0] if several else tensors))
+        return found if several or len(found) != 1 else found[0]
+
+    call.__name__ = call.__qualname__ = f"atleast_{rank}d"
+    call.__doc__ = f"The tensors with at least {counted(rank, 'axis')}; those that have it as are."
+    return call
+
+
+def _raised(source: Tensor, rank: int) -> Tensor:
+    """With axes of size 1 in front up to two axes, and behind them up to three."""
+    if source.ndim >= rank:
+        return source
+    shape = source.node.shape
+    before = (Dim.of(1),) * max(0, min(rank, 2) - len(shape))
+    behind = (Dim.of(1),) * (rank - len(before) - len(shape))
+    return share(source, Reshape((*before, *shape, *behind)))
+
+
+for _rank in (1, 2, 3):
+    operation(f"atleast_{_rank}d", method=False)(_at_least(_rank))
 
 
 @operation("squeeze")

@@ -17,7 +17,7 @@ from symgrad.frontend.session import current
 from symgrad.frontend.sizes import Shape
 from symgrad.frontend.table import OperationCallError, operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh
-from symgrad.frontend.views import permute
+from symgrad.frontend.views import Diagonal, Permute, permute
 from symgrad.ir.dtype import promote
 from symgrad.ir.graph import Node
 
@@ -248,6 +248,8 @@ def einsum(equation: str, *operands: Any) -> Tensor:
             raise refused("einsum", "operands", "Tensor", operand)
     nodes = [as_tensor(operand).node for operand in given]
     words, result = _parse(equation, nodes)
+    if len(nodes) == 1 and set(words[0]) == set(result):
+        return _view(words[0], as_tensor(given[0]), result)
     terms = [_diagonals(word, node) for word, node in zip(words, nodes, strict=True)]
     word, node = terms[0]
     for position, (other, right) in enumerate(terms[1:], 1):
@@ -291,16 +293,31 @@ def _parse(equation: str, nodes: list[Node]) -> tuple[list[str], str]:
     return full, result.replace("...", batch)
 
 
+def _view(word: str, source: Tensor, result: str) -> Tensor:
+    """An operand of which nothing is summed, in the order of the result, and in its own memory."""
+    word, steps = _diagonal_steps(word)
+    order = _order(word, result)
+    return source.shared(*steps, Permute(order))
+
+
 def _diagonals(word: str, node: Node) -> tuple[str, Node]:
     """A label that an operand has twice takes its diagonal."""
-    session = current()
+    word, steps = _diagonal_steps(word)
+    for step in steps:
+        node = step.read(current(), node)
+    return word, node
+
+
+def _diagonal_steps(word: str) -> tuple[str, list[Diagonal]]:
+    """The labels, each once, and the diagonals that are taken of those that are there twice."""
+    steps = []
     while len(set(word)) < len(word):
         label = next(label for label in word if word.count(label) > 1)
         first = word.index(label)
         second = word.index(label, first + 1)
-        node = session.apply("diagonal", node, offset=0, axes=(first, second))
+        steps.append(Diagonal(0, (first, second)))
         word = word[:first] + word[first + 1 : second] + word[second + 1 :] + label
-    return word, node
+    return word, steps
 
 
 def _pair(word: str, left: Node, other: str, right: Node, needed: set[str]) -> tuple[str, Node]:
@@ -330,6 +347,11 @@ def _arranged(word: str, node: Node, result: str) -> Node:
     if axes:
         node = session.apply("sum", node, axes=axes)
         word = "".join(label for label in word if label in result)
+    return permute(session, node, _order(word, result))
+
+
+def _order(word: str, result: str) -> tuple[int, ...]:
+    """The axes in the order of the result.  Raises ShapeError."""
     if sorted(word) != sorted(result):
         raise ShapeError(f"einsum: the result {result!r} has unknown labels", location=here())
-    return permute(session, node, tuple(word.index(label) for label in result))
+    return tuple(word.index(label) for label in result)

@@ -148,7 +148,7 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
             f"shape {list(input.shape)} cannot be summed to {list(Shape.of(wanted))}",
             location=here(),
         )
-    if not axes and wanted == node.shape:
+    if not axes and wanted == node.shape and wanted:
         return input
     summed = current().apply("sum", node, axes=axes) if axes else node
     return fresh(current().reshape(summed, wanted))

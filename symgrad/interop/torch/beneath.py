@@ -37,6 +37,11 @@ _FACTORIES = frozenset(
 class _Mode(TorchDispatchMode):
     """Hands the ATen operations that make tensors of sizes to the trace, too."""
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """No: otherwise torch imports its compiler, which fails in a trace."""
+        return False
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return call(func, args, kwargs or {})
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from symgrad.frontend.views import Diagonal, Expand, Permute, Reshape, Slice, Step
+from symgrad.frontend.views import Diagonal, Expand, Permute, Reshape, Slice, Step, Windows
 from symgrad.ir.dim import Dim
 from symgrad.ir.graph import Graph, Node
 from symgrad.passes.batch import Batched, batch
@@ -75,6 +75,8 @@ def _steps(steps: Sequence[Step], rank: int, size: Dim) -> tuple[Step, ...]:
             rank = len(step.shape)
         elif isinstance(step, Diagonal):
             rank -= 1
+        elif isinstance(step, Windows):
+            rank += 1
     return tuple(found)
 
 
@@ -91,7 +93,7 @@ def _step(step: Step, size: Dim) -> Step:
         return Reshape((size, *step.shape))
     if isinstance(step, Permute):
         return Permute((0, *(axis + 1 for axis in step.axes)))
-    if isinstance(step, Slice):
+    if isinstance(step, Slice | Windows):
         return replace(step, axis=step.axis + 1)
     assert isinstance(step, Diagonal)
     first, second = step.axes

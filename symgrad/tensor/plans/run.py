@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
-from symgrad.frontend.views import Diagonal, Expand, Permute, Reshape, Slice, Step
+from symgrad.frontend.views import Diagonal, Expand, Permute, Reshape, Slice, Step, Windows
 from symgrad.tensor import errors
 from symgrad.tensor.batched import batched, deepest, inside
 from symgrad.tensor.modes import state
@@ -148,6 +149,11 @@ def shown(array: Array, steps: Sequence[Step]) -> Array:
             array = array[(slice(None),) * step.axis + (slice(start, stop, step.step),)]
         elif isinstance(step, Expand):
             array = np.broadcast_to(array, sizes(step.shape))
+        elif isinstance(step, Windows):
+            found = sliding_window_view(
+                array, step.size, step.axis, writeable=array.flags.writeable
+            )
+            array = found[(slice(None),) * step.axis + (slice(None, None, step.step),)]
         else:
             assert isinstance(step, Diagonal)
             writeable = array.flags.writeable
