@@ -97,12 +97,19 @@ class Element(Atom):
     tensor: str
     indices: tuple[Dim, ...]
 
-    @property
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.tensor, self.indices))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
     def key(self) -> str:
         """Text that is equal for equal atoms only; it orders them."""
         return f"{self.tensor}[{';'.join(index.key for index in self.indices)}]"
 
-    @property
+    @cached_property
     def atoms(self) -> frozenset[Atom]:
         """Itself and the atoms inside it."""
         return frozenset((self,)).union(*(index.atoms for index in self.indices))
@@ -119,7 +126,14 @@ class Derived(Atom):
     left: Dim
     right: Dim
 
-    @property
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.function, self.left, self.right))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
     def key(self) -> str:
         """Text that is equal for equal atoms only; it orders them."""
         return f"{self.function}({self.left.key};{self.right.key})"
@@ -128,7 +142,7 @@ class Derived(Atom):
         """Its value, ``lookup`` giving those of sizes, axes and elements."""
         return _EVALUATE[self.function](self.left.evaluate(lookup), self.right.evaluate(lookup))
 
-    @property
+    @cached_property
     def atoms(self) -> frozenset[Atom]:
         """Itself and the atoms inside it."""
         return frozenset((self,)) | self.left.atoms | self.right.atoms

@@ -242,7 +242,7 @@ class Dim:
 
     # -- text
 
-    @property
+    @cached_property
     def key(self) -> str:
         """A text that is equal exactly for equal Dims."""
         return "+".join(

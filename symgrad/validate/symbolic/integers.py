@@ -1,0 +1,415 @@
+"""What is known of integers: sizes, loop variables, elements of index arrays.
+
+In: facts, each a ``Dim`` that is at least 0.  Out: does another hold whenever they do?
+
+An axis is an index variable with ``0 <= axis < extent``.  Its extent may be a minimum, which stands
+for several bounds, and may be negative, which means that the range is empty.  Facts about
+quotients, minima and elements of integer arrays are brought in where they occur.  What is
+linear in products of atoms is decided by isl, over all integers; products of facts are added
+where a product occurs, and variables that a bound grows or falls with are put at their ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import combinations_with_replacement
+from typing import Any
+
+import islpy
+
+from symgrad.ir.atoms import divide
+from symgrad.ir.dim import Atom, Axis, Derived, Dim, Element, Size
+
+Bounds = Callable[[tuple[Dim, ...]], Iterable[Dim]]
+"""The facts of an element of an integer array, by its indices."""
+
+_DEEPEST = 8
+"""Variables that are put at their ends, one after the other."""
+_MOST_FACTS = 60
+
+
+class Integers:
+    """Facts that hold at a point of a program, and what follows from them."""
+
+    def __init__(self) -> None:
+        self._facts: list[Dim] = []
+        self._bounds: dict[str, list[Bounds]] = {}
+        self._known: dict[tuple[Dim, tuple[Dim, ...], int], bool] = {}
+        self._working: set[Dim] = set()
+        self._of_axes: dict[Axis, tuple[Dim, ...]] = {}
+        self._version = 0
+        self.asked = 0
+
+    # -- facts
+
+    @contextmanager
+    def given(self, *facts: Dim) -> Iterator[None]:
+        """Within, these hold as well."""
+        count = len(self._facts)
+        self._facts.extend(facts)
+        try:
+            yield
+        finally:
+            del self._facts[count:]
+
+    def add(self, *facts: Dim) -> None:
+        """From here on, these hold as well."""
+        self._facts.extend(facts)
+
+    def bound(self, tensor: str, bounds: Bounds) -> None:
+        """What holds of each element of an integer array."""
+        self._bounds.setdefault(tensor, []).append(bounds)
+        self._version += 1
+
+    def know(self, axis: Axis, *facts: Dim) -> None:
+        """What holds for each value of an axis, besides its range."""
+        self._of_axes[axis] = facts
+        self._version += 1
+
+    def range_of(self, axis: Axis) -> list[Dim]:
+        """The facts of an axis."""
+        value = Dim.of(axis)
+        inside = (upper - 1 - value for upper in uppers(axis.extent))
+        return [value, *inside, *self._of_axes.get(axis, ())]
+
+    @property
+    def contradictory(self) -> bool:
+        """Can nothing satisfy all facts?"""
+        return self.entails(Dim.of(-1))
+
+    # -- questions
+
+    def entails(self, goal: Dim) -> bool:
+        """Is ``goal >= 0`` for all values of what stands in it, wherever the facts hold?"""
+        if (constant := goal.constant) is not None and constant >= 0:
+            return True
+        key = (goal, tuple(self._facts), self._version)
+        if key not in self._known:
+            if goal in self._working:  # it was asked on the way to itself
+                return False
+            self._working.add(goal)
+            try:
+                self._known[key] = self._at_ends(goal, _DEEPEST)
+            finally:
+                self._working.discard(goal)
+        return self._known[key]
+
+    def same(self, left: Dim, right: Dim) -> bool:
+        """Are they equal wherever the facts hold?"""
+        return left == right or (self.entails(left - right) and self.entails(right - left))
+
+    def settled(self, dim: Dim) -> Dim:
+        """It with the minima and quotients that the facts decide."""
+        for atom in sorted(dim.atoms, key=lambda one: one.key):
+            if isinstance(atom, Derived):
+                known = self._decided(atom)
+                if known is not None:
+                    return self.settled(put(dim, {atom: known}))
+        return dim
+
+    def _decided(self, atom: Derived) -> Dim | None:
+        left, right = atom.left, atom.right
+        if atom.function == "floordiv":
+            whole = whole_part(left, right)
+            return whole if self.within(left - whole * right, right) else None
+        for side, other in ((left, right), (right, left)):
+            if self.entails(other - side):
+                return side
+        return None
+
+    def within(self, value: Dim, extent: Dim) -> bool:
+        """Is ``0 <= value < extent``?"""
+        return self.entails(value) and all(
+            self.entails(upper - 1 - value) for upper in uppers(extent)
+        )
+
+    def outside(self, value: Dim, extent: Dim) -> bool:
+        """Is ``value < 0``, or ``value >= extent``?"""
+        return self.entails(-value - 1) or any(
+            self.entails(value - upper) for upper in uppers(extent)
+        )
+
+    # -- how they are answered
+
+    def _at_ends(self, goal: Dim, depth: int) -> bool:
+        """Asked as it is, then with a variable at the end at which ``goal`` is least."""
+        if (constant := goal.constant) is not None and constant >= 0:
+            return True
+        for atom in _outermost(goal, 1):
+            return all(
+                self._at_ends(put(goal, {atom: side}), depth) for side in (atom.left, atom.right)
+            )
+        if self._linear(goal):
+            return True
+        shorter = _without_common_sizes(goal)
+        if shorter is not goal and self._at_ends(shorter, depth):
+            return True
+        if depth == 0:
+            return False
+        for moved, slope in _slopes(goal):
+            ends = self._ends(moved, slope)
+            if ends:
+                return any(self._at_ends(put(goal, {moved: end}), depth - 1) for end in ends)
+        return False
+
+    def _ends(self, atom: Axis | Element, slope: Dim) -> list[Dim]:
+        """Where ``goal`` is least for ``atom``: any of these bounds it from below."""
+        value = Dim.of(atom)
+        for sign in (1, -1):
+            if self.entails(slope if sign > 0 else -slope):
+                facts = [one for one in self._facts_of(atom) if coefficient(one, atom) == sign]
+                return [value - one if sign > 0 else value + one for one in facts]
+        return []
+
+    def _linear(self, goal: Dim) -> bool:
+        facts = self._all_facts([goal, *self._facts])
+        if _empty(_related([*facts, -goal - 1], goal)):
+            return True
+        needed = {one for dim in (goal, *facts) for one, _ in dim.terms if _degree(one) > 1}
+        if not needed or len(facts) > _MOST_FACTS:
+            return False
+        products = []
+        for left, right in combinations_with_replacement([*facts, -goal - 1], 2):
+            product = left * right
+            monomials = [one for one, _ in product.terms if _degree(one) > 1]
+            if monomials and all(one in needed for one in monomials):
+                products.append(product)
+        return bool(products) and _empty(_related([*facts, *products, -goal - 1], goal))
+
+    def _all_facts(self, roots: Sequence[Dim]) -> list[Dim]:
+        """The facts, and those of every atom in them and in ``roots``."""
+        found: dict[Dim, None] = dict.fromkeys(self._facts)
+        todo, seen = list(roots), set[Atom]()
+        while todo:
+            for atom in todo.pop().atoms - seen:
+                seen.add(atom)
+                for fact in self._facts_of(atom):
+                    if fact not in found and fact.constant is None:
+                        found[fact] = None
+                        todo.append(fact)
+        return list(found)
+
+    def _facts_of(self, atom: Atom) -> Iterable[Dim]:
+        value = Dim.of(atom)
+        if isinstance(atom, Size):
+            return [value]
+        if isinstance(atom, Axis):
+            return self.range_of(atom)
+        if isinstance(atom, Element):
+            return [
+                fact
+                for bounds in self._bounds.get(atom.tensor, ())
+                for fact in bounds(atom.indices)
+            ]
+        assert isinstance(atom, Derived)
+        left, right = atom.left, atom.right
+        if atom.function == "min":
+            return [left - value, right - value]
+        if atom.function == "max":
+            return [value - left, value - right]
+        if not self.entails(right - 1):
+            return []
+        above = [value] if atom.function == "floordiv" and self.entails(left) else []
+        if atom.function == "mod":
+            quotient = Dim.of(Derived("floordiv", left, right))
+            equal = left - quotient * right - value
+            return [value, right - 1 - value, equal, -equal]
+        return [*above, left - right * value, right * value + right - 1 - left]
+
+
+def uppers(extent: Dim) -> tuple[Dim, ...]:
+    """Bounds whose least is ``extent``: minima in it, one by one, the outermost first."""
+    for atom in _outermost(extent, 1):
+        rest = extent - Dim.of(atom)
+        sides = (*uppers(rest + atom.left), *uppers(rest + atom.right))
+        return tuple(dict.fromkeys(sides))
+    return (extent,)
+
+
+def _outermost(dim: Dim, sign: int) -> list[Derived]:
+    """The minima that are added, or subtracted, as they are; those that hold others first."""
+    found = [
+        monomial[0][0]
+        for monomial, value in dim.terms
+        if value * sign > 0 and len(monomial) == 1 and monomial[0][1] == 1
+    ]
+    minima = [one for one in found if isinstance(one, Derived) and one.function == "min"]
+    return [
+        one for one in minima if not any(one in other.atoms for other in minima if other is not one)
+    ]
+
+
+def least(left: Dim, right: Dim) -> Dim:
+    """The lesser of two, written so that a number added to both is added to it."""
+    gap = right - left
+    if gap.constant is not None:
+        return left if gap.constant >= 0 else right
+    if gap.terms[-1][1] < 0:
+        left, gap = right, -gap
+    return left + Dim.of(Derived("min", Dim.of(0), gap))
+
+
+def greatest(left: Dim, right: Dim) -> Dim:
+    """The greater of two."""
+    return -least(-left, -right)
+
+
+def quotient(left: Dim, right: Dim) -> Dim:
+    """``left // right``, divided only where it comes out even."""
+    if left.constant is not None and right.constant:
+        return Dim.of(left.constant // right.constant)
+    exact = left.exact_quotient(right)
+    return exact if exact is not None else Dim.of(Derived("floordiv", left, right))
+
+
+def whole_part(rest: Dim, step: Dim) -> Dim:
+    """The part of the quotient ``rest / step`` that is a polynomial."""
+    exact = rest.exact_quotient(step)
+    if exact is not None:
+        return exact
+    total = Dim.of(0)
+    lead, value = step.terms[-1]
+    for _ in range(len(rest.terms)):
+        for monomial, own in rest.terms:
+            factor = divide(monomial, lead)
+            if factor is not None and own % value == 0:
+                part = Dim({factor: own // value})
+                total, rest = total + part, rest - part * step
+                break
+        else:
+            break
+    return total
+
+
+def put(dim: Dim, mapping: Mapping[Any, Dim]) -> Dim:
+    """``dim`` with atoms replaced, all at once; quotients and minima are built as above."""
+    if not mapping or dim.atoms.isdisjoint(mapping):
+        return dim
+    total = Dim.of(0)
+    for monomial, value in dim.terms:
+        product = Dim.of(value)
+        for atom, power in monomial:
+            one = _put(atom, mapping)
+            for _ in range(power):
+                product = product * one
+        total = total + product
+    return total
+
+
+def _put(atom: Atom, mapping: Mapping[Any, Dim]) -> Dim:
+    if atom in mapping:
+        return mapping[atom]
+    if isinstance(atom, Element):
+        return Dim.of(Element(atom.tensor, tuple(put(one, mapping) for one in atom.indices)))
+    if isinstance(atom, Derived):
+        return BUILD[atom.function](put(atom.left, mapping), put(atom.right, mapping))
+    return Dim.of(atom)
+
+
+BUILD: dict[str, Callable[[Dim, Dim], Dim]] = {
+    "floordiv": quotient,
+    "mod": lambda left, right: left - right * quotient(left, right),
+    "min": least,
+    "max": greatest,
+}
+
+
+def coefficient(dim: Dim, atom: Atom) -> Dim | None:
+    """What ``atom`` is multiplied by where ``dim`` is linear in it, else None."""
+    found: dict[tuple[tuple[Atom, int], ...], int] = {}
+    for monomial, value in dim.terms:
+        power, rest = 0, []
+        for factor, exponent in monomial:
+            if factor == atom:
+                power = exponent
+            elif atom in factor.atoms:
+                return None
+            else:
+                rest.append((factor, exponent))
+        if power > 1:
+            return None
+        if power:
+            found[tuple(rest)] = value
+    return Dim(found)
+
+
+def _degree(monomial: tuple[tuple[Atom, int], ...]) -> int:
+    return sum(power for _, power in monomial)
+
+
+def _slopes(goal: Dim) -> list[tuple[Axis | Element, Dim]]:
+    """The axes and elements that ``goal`` is linear in, those with the simplest factors first."""
+    found: list[tuple[int, Axis | Element, Dim]] = []
+    for atom in goal.atoms:
+        if isinstance(atom, (Axis, Element)):
+            slope = coefficient(goal, atom)
+            if slope is not None and slope.terms:
+                found.append((max(_degree(one) for one, _ in slope.terms), atom, slope))
+    found.sort(key=lambda one: (one[0], one[1].key))
+    # What others' bounds depend on is put at its end after them.
+    inner = [one for one in found if not any(_bounds(other[1], one[1]) for other in found)]
+    return [(atom, slope) for _, atom, slope in (inner or found)]
+
+
+def _bounds(atom: Axis | Element, other: Axis | Element) -> bool:
+    """Do the bounds of ``atom`` depend on ``other``?"""
+    dims = [atom.extent] if isinstance(atom, Axis) else list(atom.indices)
+    return any(other in dim.atoms for dim in dims)
+
+
+def _without_common_sizes(goal: Dim) -> Dim:
+    """``goal`` divided by the sizes and axes that each of its terms holds.
+
+    They are never negative: where what is left is not, their product with it is not.
+    """
+    if not goal.terms:
+        return goal
+    common: dict[Atom, int] = {
+        atom: power for atom, power in goal.terms[0][0] if isinstance(atom, (Size, Axis))
+    }
+    for monomial, _ in goal.terms[1:]:
+        powers = dict(monomial)
+        common = {
+            atom: min(power, powers[atom]) for atom, power in common.items() if atom in powers
+        }
+    if not common:
+        return goal
+    shorter = {}
+    for monomial, value in goal.terms:
+        left = ((atom, power - common.get(atom, 0)) for atom, power in monomial)
+        shorter[tuple((atom, power) for atom, power in left if power)] = value
+    return Dim(shorter)
+
+
+def _related(constraints: Sequence[Dim], goal: Dim) -> list[Dim]:
+    """Those that share a monomial with ``goal``, or with one that does."""
+    monomials = {one for one, _ in goal.terms if one}
+    if not monomials:
+        return list(constraints)
+    taken: list[Dim] = []
+    rest, grew = list(constraints), True
+    while grew:
+        grew = False
+        for one in list(rest):
+            own = {monomial for monomial, _ in one.terms if monomial}
+            if not own or not own.isdisjoint(monomials):
+                taken.append(one)
+                rest.remove(one)
+                monomials |= own
+                grew = True
+    return taken
+
+
+def _empty(constraints: Sequence[Dim]) -> bool:
+    """Do no integers satisfy them all?  Each monomial counts as a variable of its own."""
+    names: dict[object, str] = {}
+    texts = []
+    for one in constraints:
+        terms = [
+            f"{value}{names.setdefault(monomial, f'v{len(names)}') if monomial else ''}"
+            for monomial, value in one.terms
+        ]
+        texts.append(f"{' + '.join(terms) or '0'} >= 0")
+    text = f"{{ [{', '.join(names.values())}] : {' and '.join(texts)} }}"
+    return bool(islpy.Set(text).is_empty())

@@ -1,0 +1,212 @@
+"""What memory holds while a kernel runs: arrays, and what was written to them, for all sizes.
+
+In: reads and writes at symbolic addresses.  Out: the value that a read meets, as an expression of
+the inputs; or ``NotShown`` with the reason.
+
+An address is a polynomial that counts elements from the start of an array.  A ``Write`` stands for
+one write at each point of its axes.  What a loop's body wrote lies in a frame of its own until
+the loop is summarised; what it read of memory from before the iteration stands in its values as an
+access to ``before(array)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from symgrad.ir.dim import Atom, Axis, Dim
+from symgrad.ir.expr import Expr
+from symgrad.validate.symbolic.integers import Integers, coefficient, put, quotient, whole_part
+
+
+class NotShown(Exception):
+    """Something could not be shown of a kernel; ``line`` of the C is added where it is known."""
+
+    def __init__(self, reason: str, line: int | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.line = line
+
+
+@dataclass(frozen=True)
+class Array:
+    """What a pointer points into.
+
+    ``count``: its elements; None for an input with strides, whose elements are those of ``shape``
+    at ``strides``.
+    """
+
+    name: str
+    ctype: str
+    count: Dim | None
+    shape: tuple[Dim, ...] = ()
+    strides: tuple[Dim, ...] = ()
+    read_only: bool = False
+    given: bool = False
+
+
+@dataclass(frozen=True)
+class Write:
+    """``array[address] = value`` for all values of ``axes``; None: what no one may read."""
+
+    array: str
+    axes: tuple[Axis, ...]
+    address: Dim
+    value: Expr | None
+    line: int
+
+
+@dataclass
+class Frame:
+    """What one iteration, or the function itself, has written so far.
+
+    ``may_write``: all arrays that the loop's body can write.
+    """
+
+    writes: list[Write] = field(default_factory=list)
+    local: set[str] = field(default_factory=set)
+    may_write: frozenset[str] = frozenset()
+
+
+OUTSIDE = "outside"
+Match = dict[Axis, Dim] | str | None
+"""Where a write meets an address; OUTSIDE where it does not; None where that is not known."""
+
+
+def strides(axes: Sequence[Axis], address: Dim) -> list[tuple[Axis, Dim]]:
+    """Axes with what the address moves by in each, the widest first."""
+    found = []
+    for axis in axes:
+        step = coefficient(address, axis)
+        if step is None or not step.terms:
+            raise NotShown(f"the address {address} is not linear in {axis}")
+        found.append((axis, step))
+    found.sort(key=lambda one: _width(one[1]), reverse=True)
+    return found
+
+
+def _width(step: Dim) -> tuple[int, int]:
+    lead, value = step.terms[-1]
+    return sum(power for _, power in lead), abs(value)
+
+
+def injective(integers: Integers, axes: Sequence[Axis], address: Dim) -> bool:
+    """Does each point of the axes have an address of its own?"""
+    try:
+        ordered = strides(axes, address)
+    except NotShown:
+        return False
+    return all(
+        _covers(integers, step, ordered[place + 1 :]) for place, (_, step) in enumerate(ordered)
+    )
+
+
+def _covers(integers: Integers, step: Dim, inner: Sequence[tuple[Axis, Dim]]) -> bool:
+    """Is a step at least 1, and wider than all that the axes inside of it reach?"""
+    reach = Dim.of(0)
+    for axis, width in inner:
+        reach = reach + width * (Dim.of(axis.extent) - 1)
+    return integers.entails(step - 1) if not inner else _wider(integers, step, inner)
+
+
+def _wider(integers: Integers, step: Dim, inner: Sequence[tuple[Axis, Dim]]) -> bool:
+    """``step`` exceeds every difference of two points of the axes inside, where there are two."""
+    total = Dim.of(0)
+    for axis, width in inner:
+        total = total + width * Dim.of(axis)
+    return integers.entails(step - 1 - total)
+
+
+def match(integers: Integers, write: Write, address: Dim) -> Match:
+    """Where a write meets an address; each axis in the address has a value."""
+    with integers.given(*(fact for axis in address.axes for fact in integers.range_of(axis))):
+        return _match(integers, write, address)
+
+
+def _match(integers: Integers, write: Write, address: Dim) -> Match:
+    base = put(write.address, {axis: Dim.of(0) for axis in write.axes})
+    rest = address - base
+    if not write.axes:
+        if not rest.terms:
+            return {}
+        if integers.entails(rest - 1) or integers.entails(-rest - 1):
+            return OUTSIDE
+        return {} if integers.same(rest, Dim.of(0)) else None
+    try:
+        ordered = strides(write.axes, write.address)
+    except NotShown:
+        return None
+    for digits in (_terms_digits, _quotient_digits):
+        found = digits(integers, ordered, rest)
+        if found is None:
+            continue
+        mapping: dict[Atom, Dim] = dict(found.items())
+        extents = [(found[axis], put(axis.extent, mapping)) for axis in write.axes]
+        if all(integers.within(value, extent) for value, extent in extents):
+            return found
+        if any(integers.outside(value, extent) for value, extent in extents) and _unique(
+            integers, ordered, found
+        ):
+            return OUTSIDE
+    return OUTSIDE if _apart(integers, write, address) else None
+
+
+def _terms_digits(
+    integers: Integers, ordered: Sequence[tuple[Axis, Dim]], rest: Dim
+) -> dict[Axis, Dim] | None:
+    """Each axis gets the terms that its stride divides."""
+    found = {}
+    for axis, step in ordered:
+        digit = whole_part(rest, step)
+        found[axis] = digit
+        rest = rest - digit * step
+    return found if not rest.terms or integers.same(rest, Dim.of(0)) else None
+
+
+def _quotient_digits(
+    integers: Integers, ordered: Sequence[tuple[Axis, Dim]], rest: Dim
+) -> dict[Axis, Dim] | None:
+    """A flat address: quotients and remainders."""
+    if len(ordered) < 2 or ordered[-1][1] != 1 or not integers.entails(rest):
+        return None
+    found = {}
+    for axis, step in ordered:
+        if not integers.entails(step - 1):
+            return None
+        digit = whole_part(rest, step)
+        if step != 1 and not integers.within(rest - digit * step, step):
+            digit = digit + quotient(rest - digit * step, step)
+        found[axis] = digit
+        rest = rest - digit * step
+    return found if not rest.terms else None
+
+
+def _unique(
+    integers: Integers, ordered: Sequence[tuple[Axis, Dim]], digits: Mapping[Axis, Dim]
+) -> bool:
+    """Can no other digits make the same address?  Each but the first lies within the step above."""
+    for place, (_, step) in enumerate(ordered[:-1]):
+        inner = ordered[place + 1 :]
+        value = sum((digits[axis] * width for axis, width in inner), Dim.of(0))
+        if not (integers.entails(value) and integers.entails(step - 1 - value)):
+            return False
+        if not _wider(integers, step, inner):
+            return False
+    return integers.entails(ordered[-1][1] - 1)
+
+
+def _apart(integers: Integers, write: Write, address: Dim) -> bool:
+    """Does the whole write lie before the address, or after it?"""
+    return integers.entails(write.address - address - 1) or integers.entails(
+        address - write.address - 1
+    )
+
+
+def renamed(write: Write, fresh: Mapping[Axis, Axis]) -> Write:
+    """The write with other axes; its value is left to the caller."""
+    mapping: dict[Atom, Dim] = {old: Dim.of(new) for old, new in fresh.items()}
+    return replace(
+        write,
+        axes=tuple(fresh.get(axis, axis) for axis in write.axes),
+        address=put(write.address, mapping),
+    )

@@ -1,0 +1,568 @@
+"""A normal form of values over the real numbers, in which equal values of two programs meet.
+
+In: index notation with flat addresses.  Out: ``Polynomial``s over elements, functions, quotients,
+indicators and reductions.
+
+Sums are linear, what does not depend on their axis stands outside, and sums over blocks or over
+rows are sums over the whole.  Nothing else is used; equal polynomials are equal real numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir.dim import Axis, Dim, Element
+from symgrad.ir.expr import Access, Call, Expr, IntValue, Literal, Reduce
+from symgrad.validate.symbolic.integers import put, uppers
+from symgrad.validate.symbolic.values import Values
+
+Monomial = tuple[tuple["Term", int], ...]
+
+
+@dataclass(frozen=True)
+class Term:
+    """What polynomials are over.  ``parts``: names, index expressions, polynomials."""
+
+    kind: str
+    parts: tuple[Any, ...]
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.kind, self.parts))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def key(self) -> str:
+        """It orders terms."""
+        return f"{self.kind}({';'.join(map(_key, self.parts))})"
+
+    @cached_property
+    def axes(self) -> frozenset[Axis]:
+        """The axes that it depends on."""
+        found = frozenset[Axis]()
+        for part in self.parts:
+            found |= _axes(part)
+        if self.kind == "reduce":
+            axis = self.parts[1]
+            found = (found - {axis}) | frozenset(axis.extent.axes)
+        return found
+
+    @cached_property
+    def depth(self) -> int:
+        """How deep reductions lie in it."""
+        inner = max((_depth(part) for part in self.parts), default=0)
+        return inner + (self.kind == "reduce")
+
+    def __str__(self) -> str:
+        if self.kind == "element":
+            return f"{self.parts[0]}[{self.parts[1]}]"
+        if self.kind == "integer":
+            return str(self.parts[0])
+        if self.kind == "reduce":
+            kind, axis, body = self.parts
+            return f"{kind}({axis} < {axis.extent}: {body})"
+        return f"{self.kind}({', '.join(map(str, self.parts))})"
+
+
+def _key(part: Any) -> str:
+    return part.key if isinstance(part, (Term, Polynomial, Dim, Axis)) else str(part)
+
+
+def _axes(part: Any) -> frozenset[Axis]:
+    if isinstance(part, Dim):
+        return frozenset(part.axes)
+    return part.axes if isinstance(part, (Term, Polynomial)) else frozenset()
+
+
+def _depth(part: Any) -> int:
+    return part.depth if isinstance(part, (Term, Polynomial)) else 0
+
+
+class Polynomial:
+    """A sum of products of terms with rational coefficients; powers may be negative."""
+
+    __slots__ = ("__dict__", "terms")
+
+    def __init__(self, terms: Mapping[Monomial, Fraction]) -> None:
+        kept = [(one, value) for one, value in terms.items() if value]
+        kept.sort(key=lambda item: [(term.key, power) for term, power in item[0]])
+        self.terms = tuple(kept)
+
+    @staticmethod
+    def of(value: Term | int | Fraction) -> Polynomial:
+        """A term, or a number."""
+        if isinstance(value, Term):
+            return Polynomial({((value, 1),): Fraction(1)})
+        return Polynomial({(): Fraction(value)})
+
+    @property
+    def constant(self) -> Fraction | None:
+        """Its value where it has no terms."""
+        if not self.terms:
+            return Fraction(0)
+        return self.terms[0][1] if len(self.terms) == 1 and not self.terms[0][0] else None
+
+    @property
+    def single(self) -> Term | None:
+        """The term that it consists of."""
+        if len(self.terms) == 1:
+            monomial, value = self.terms[0]
+            if value == 1 and len(monomial) == 1 and monomial[0][1] == 1:
+                return monomial[0][0]
+        return None
+
+    @cached_property
+    def key(self) -> str:
+        """It orders polynomials."""
+        return "+".join(
+            f"{value}" + "".join(f"*{term.key}^{power}" for term, power in monomial)
+            for monomial, value in self.terms
+        )
+
+    @cached_property
+    def axes(self) -> frozenset[Axis]:
+        """The axes that it depends on."""
+        return frozenset[Axis]().union(
+            *(term.axes for monomial, _ in self.terms for term, _ in monomial)
+        )
+
+    @cached_property
+    def depth(self) -> int:
+        """How deep reductions lie in it."""
+        return max((t.depth for one, _ in self.terms for t, _ in one), default=0)
+
+    def __add__(self, other: Polynomial) -> Polynomial:
+        total = dict(self.terms)
+        for monomial, value in other.terms:
+            total[monomial] = total.get(monomial, Fraction(0)) + value
+        return Polynomial(total)
+
+    def __neg__(self) -> Polynomial:
+        return self.scaled(Fraction(-1))
+
+    def __sub__(self, other: Polynomial) -> Polynomial:
+        return self + -other
+
+    def scaled(self, factor: Fraction) -> Polynomial:
+        """It times a number."""
+        return Polynomial({monomial: value * factor for monomial, value in self.terms})
+
+    def __mul__(self, other: Polynomial) -> Polynomial:
+        total: dict[Monomial, Fraction] = {}
+        for left, one in self.terms:
+            for right, two in other.terms:
+                monomial = _times(left, right)
+                total[monomial] = total.get(monomial, Fraction(0)) + one * two
+        return Polynomial(total)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Polynomial) and self.terms == other.terms
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.terms)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __str__(self) -> str:
+        texts = []
+        for monomial, value in self.terms:
+            factors = [str(term) + (f"^{power}" if power != 1 else "") for term, power in monomial]
+            texts.append("*".join(([str(value)] if value != 1 or not factors else []) + factors))
+        return " + ".join(texts) or "0"
+
+
+def _times(left: Monomial, right: Monomial) -> Monomial:
+    powers = dict(left)
+    for term, power in right:
+        powers[term] = powers.get(term, 0) + power
+    for term in list(powers):
+        if term.kind == "is" and term.parts[0] == "gt" and powers[term] > 0:
+            base = term.parts[1].single  # x [x > 0] is the positive part of x
+            if base is not None and powers.get(base, 0) > 0:
+                whole = Term("positive", (term.parts[1],))
+                powers[base] -= 1
+                powers[whole] = powers.get(whole, 0) + 1
+                if not powers[base]:
+                    del powers[term]
+    kept = [
+        (term, 1 if term.kind == "is" and power > 0 else power)
+        for term, power in powers.items() if power
+    ]  # fmt: skip
+    return tuple(sorted(kept, key=lambda item: item[0].key))
+
+
+ONE, ZERO = Polynomial.of(1), Polynomial.of(0)
+
+
+class Reals:
+    """Makes the normal form."""
+
+    def __init__(self, values: Values) -> None:
+        self._values = values
+        self._integers = values.integers
+        self._done: dict[Expr, Polynomial] = {}
+
+    def normal(self, expr: Expr) -> Polynomial:
+        """The normal form of a value."""
+        found = self._done.get(expr)
+        if found is None:
+            found = self._done[expr] = self._made(expr)
+        return found
+
+    def _made(self, expr: Expr) -> Polynomial:
+        if isinstance(expr, Literal):
+            return self._literal(expr)
+        if isinstance(expr, IntValue):
+            return self.integer(expr.value)
+        if isinstance(expr, Access):
+            return Polynomial.of(Term("element", (expr.tensor, self._index(expr.indices[0]))))
+        if isinstance(expr, Reduce):
+            return self.reduce(expr.kind, expr.axis, self.normal(expr.body))
+        assert isinstance(expr, Call)
+        return self._call(expr)
+
+    def _literal(self, expr: Literal) -> Polynomial:
+        value = expr.value
+        if expr.dtype.is_float:
+            number = float(np.float32(value)) if expr.dtype.itemsize == 4 else float(value)
+            if not np.isfinite(number):
+                return Polynomial.of(Term("number", (str(number),)))
+            return Polynomial.of(Fraction(number))
+        return Polynomial.of(int(value))
+
+    def integer(self, dim: Dim) -> Polynomial:
+        """An integer as a real number."""
+        total = ZERO
+        for monomial, value in dim.terms:
+            product = Polynomial.of(value)
+            for atom, power in monomial:
+                if isinstance(atom, Element) and atom.tensor.endswith("="):
+                    one = self.normal(self._values.definition(atom))
+                elif isinstance(atom, Element):
+                    one = (
+                        Polynomial.of(Term("element", (atom.tensor, self._index(atom.indices[0]))))
+                        if atom.indices
+                        else Polynomial.of(Term("integer", (Dim.of(atom),)))
+                    )
+                else:
+                    one = Polynomial.of(Term("integer", (self._index(Dim.of(atom)),)))
+                for _ in range(power):
+                    product = product * one
+            total = total + product
+        return total
+
+    def _index(self, dim: Dim) -> Dim:
+        """An address with elements of defined arrays named by what they are."""
+        mapping = {}
+        for atom in dim.atoms:
+            if isinstance(atom, Element) and atom.tensor.endswith("="):
+                value = self.normal(self._values.definition(atom))
+                mapping[atom] = Dim.of(Element("=", (Dim.of(_Named(value)),)))
+        return self._integers.settled(put(dim, mapping) if mapping else dim)
+
+    def _call(self, expr: Call) -> Polynomial:
+        function = expr.function
+        operands = [self.normal(one) for one in expr.operands]
+        if function in _RATIONAL:
+            found: Polynomial = _RATIONAL[function](self, operands)
+            return found
+        if function in ("eq", "ne", "lt", "le", "gt", "ge"):
+            whole = not any(one.dtype.is_float for one in expr.operands)
+            return self._relation(function, operands[0] - operands[1], whole)
+        if function == "where":
+            condition, chosen, other = operands
+            return condition * (chosen - other) + other
+        if function in ("maximum", "minimum"):
+            return self._extreme(function, operands)
+        if function == "cast" and (expr.dtype.is_float or not expr.operands[0].dtype.is_float):
+            return operands[0]
+        if (
+            function == "pow"
+            and (power := operands[1].constant) is not None
+            and power.denominator == 1
+        ):
+            return self.power(operands[0], int(power))
+        return Polynomial.of(Term(function, tuple(operands)))
+
+    def power(self, base: Polynomial, power: int) -> Polynomial:
+        """An integer power."""
+        if power < 0:
+            return self.inverse(self.power(base, -power))
+        total = ONE
+        for _ in range(power):
+            total = total * base
+        return total
+
+    def inverse(self, base: Polynomial) -> Polynomial:
+        """One over it."""
+        if not base.terms:
+            return Polynomial.of(Term("number", ("1/0",)))
+        if len(base.terms) == 1:
+            monomial, value = base.terms[0]
+            return Polynomial({tuple((term, -power) for term, power in monomial): 1 / value})
+        lead = base.terms[0][1]
+        return Polynomial.of(Term("inverse", (base.scaled(1 / lead),))).scaled(1 / lead)
+
+    def _relation(self, function: str, gap: Polynomial, whole: bool) -> Polynomial:
+        if function == "ne":
+            return ONE - self._relation("eq", gap, whole)
+        if function == "lt":
+            return self._relation("gt", -gap, whole)
+        if function == "le":
+            return self._relation("ge", -gap, whole)
+        if function == "ge":
+            if whole:
+                return self._relation("gt", gap + ONE, whole)
+            return ONE - self._relation("gt", -gap, whole)
+        if (constant := gap.constant) is not None:
+            return Polynomial.of(int(constant == 0 if function == "eq" else constant > 0))
+        lead = abs(gap.terms[-1][1]) if function == "gt" else gap.terms[-1][1]
+        if not whole or function == "eq":
+            gap = gap.scaled(1 / lead)
+        return Polynomial.of(Term("is", (function, gap)))
+
+    def _extreme(self, function: str, operands: list[Polynomial]) -> Polynomial:
+        if function == "minimum":
+            return -self._extreme("maximum", [-one for one in operands])
+        found: dict[Polynomial, None] = {}
+        for one in operands:
+            term = one.single
+            if term is not None and term.kind == "positive":
+                parts: tuple[Polynomial, ...] = (ZERO, *term.parts)
+            else:
+                parts = term.parts if term is not None and term.kind == "maximum" else (one,)
+            found.update(dict.fromkeys(parts))
+        lowest = Polynomial.of(Term("number", ("-inf",)))
+        kept = [one for one in found if one != lowest] or [lowest]
+        if len(kept) == 1:
+            return kept[0]
+        if len(kept) == 2:
+            return kept[0] + self._positive_part(kept[1] - kept[0])
+        return Polynomial.of(Term("maximum", tuple(sorted(kept, key=lambda one: one.key))))
+
+    def _absolute(self, value: Polynomial) -> Polynomial:
+        if (constant := value.constant) is not None:
+            return Polynomial.of(abs(constant))
+        lead = value.terms[-1][1]
+        return Polynomial.of(Term("abs", (value.scaled(1 / lead),))).scaled(abs(lead))
+
+    def _softplus(self, value: Polynomial) -> Polynomial:
+        """``log(1 + exp(x))`` is ``max(x, 0) + log(1 + exp(-|x|))``."""
+        small = Polynomial.of(Term("exp", (-self._absolute(value),)))
+        return self._positive_part(value) + Polynomial.of(Term("log1p", (small,)))
+
+    def _positive_part(self, value: Polynomial) -> Polynomial:
+        """``max(0, value)``, as that of the one of ``value`` and ``-value`` that leads with +."""
+        if (constant := value.constant) is not None:
+            return Polynomial.of(max(constant, Fraction(0)))
+        lead = value.terms[-1][1]
+        if lead < 0:
+            return value + self._positive_part(-value)
+        return Polynomial.of(Term("positive", (value.scaled(1 / lead),))).scaled(lead)
+
+    # -- reductions
+
+    def reduce(self, kind: str, axis: Axis, body: Polynomial) -> Polynomial:
+        """A reduction over an axis."""
+        if kind == "min":
+            return -self.reduce("max", axis, -body)
+        if kind == "all":
+            return ONE - self.reduce("any", axis, ONE - body)
+        if kind != "sum":
+            return self._reduced(kind, axis, body)
+        groups: dict[Monomial, dict[Monomial, Fraction]] = {}
+        for monomial, value in body.terms:
+            inside = tuple(one for one in monomial if axis in one[0].axes)
+            outside = tuple(one for one in monomial if axis not in one[0].axes)
+            groups.setdefault(inside, {})[outside] = value
+        total = ZERO
+        for inner, outer in groups.items():
+            total = total + Polynomial(outer) * self._sum(axis, inner)
+        return total
+
+    def _sum(self, axis: Axis, inside: Monomial) -> Polynomial:
+        if not inside and self._integers.entails(axis.extent):
+            return self.integer(axis.extent)
+        for term, power in inside:
+            if power == 1 and term.kind == "is" and term.parts[0] == "gt":
+                found = self._shorter(axis, term.parts[1])
+                if found is not None:
+                    rest = tuple(one for one in inside if one[0] != term)
+                    shorter, mapping = found
+                    body = self.substitute(Polynomial({rest: Fraction(1)}), mapping)
+                    return self.reduce("sum", shorter, body)
+        return self._reduced("sum", axis, Polynomial({inside: Fraction(1)}))
+
+    def _shorter(self, axis: Axis, gap: Polynomial) -> tuple[Axis, dict[Axis, Dim]] | None:
+        """``[gap > 0]`` in a sum shortens its range."""
+        dim = _as_dim(gap)
+        if dim is None:
+            return None
+        rest = put(dim, {axis: Dim.of(0)})
+        slope = dim - rest
+        if slope == -Dim.of(axis):  # axis < rest
+            extent = _least(self._integers, axis.extent, rest)
+            if extent is None:
+                return None
+            shorter = Axis(axis.name, extent)
+            return shorter, {axis: Dim.of(shorter)}
+        if slope == Dim.of(axis):  # axis > -rest: from 1 - rest on
+            first = 1 - rest
+            if not self._integers.entails(first):
+                return None
+            shorter = Axis(axis.name, axis.extent - first)
+            return shorter, {axis: Dim.of(shorter) + first}
+        return None
+
+    def _reduced(self, kind: str, axis: Axis, body: Polynomial) -> Polynomial:
+        inner = body.single
+        if inner is not None and inner.kind == "reduce" and inner.parts[0] == kind:
+            _, within, content = inner.parts
+            fresh = self._values.axis("u", within.extent)
+            content = self.substitute(content, {within: Dim.of(fresh)})
+            flat = self._flat(axis, fresh)
+            if flat is not None:
+                whole, step = flat
+                merged = self.substitute(content, {fresh: Dim.of(whole) - step * Dim.of(axis)})
+                if axis not in merged.axes:
+                    return self.reduce(kind, whole, merged)
+        depth = 1 + body.depth
+        name = Axis(f"#{depth}", axis.extent)
+        renamed = self.substitute(body, {axis: Dim.of(name)})
+        return Polynomial.of(Term("reduce", (kind, name, renamed)))
+
+    def _flat(self, outer: Axis, inner: Axis) -> tuple[Axis, Dim] | None:
+        found = self._values.joined(outer, inner)
+        if found is not None:
+            return found
+        if (
+            outer in frozenset(inner.extent.axes)
+            or len(uppers(inner.extent)) > 1
+            or len(uppers(outer.extent)) > 1
+        ):
+            return None
+        return self._values.axis("f", outer.extent * inner.extent), inner.extent
+
+    # -- replacement
+
+    def substitute(self, root: Polynomial, mapping: Mapping[Axis, Dim]) -> Polynomial:
+        """With axes replaced."""
+        if root.axes.isdisjoint(mapping):
+            return root
+        total = ZERO
+        for monomial, value in root.terms:
+            product = Polynomial.of(value)
+            for term, power in monomial:
+                if term.axes.isdisjoint(mapping):
+                    product = product * Polynomial({((term, power),): Fraction(1)})
+                else:
+                    product = product * self.power(self._substituted(term, mapping), power)
+            total = total + product
+        return total
+
+    def _substituted(self, term: Term, mapping: Mapping[Axis, Dim]) -> Polynomial:
+        put = dict(mapping.items())
+        if term.kind == "element":
+            return Polynomial.of(Term("element", (term.parts[0], self._put(term.parts[1], put))))
+        if term.kind == "integer":
+            return self.integer(self._put(term.parts[0], put))
+        if term.kind == "reduce":
+            kind, axis, body = term.parts
+            fresh = self._values.axis("u", self._put(axis.extent, put))
+            inner = {one: dim for one, dim in mapping.items() if one != axis}
+            body = self.substitute(body, {**inner, axis: Dim.of(fresh)})
+            return self.reduce(kind, fresh, body)
+        parts = tuple(
+            self.substitute(part, mapping) if isinstance(part, Polynomial) else part
+            for part in term.parts
+        )
+        if term.kind == "inverse":
+            return self.inverse(parts[0])
+        if term.kind == "is":
+            return self._relation(term.parts[0], parts[1], whole=_as_dim(parts[1]) is not None)
+        if term.kind == "maximum":
+            return self._extreme("maximum", list(parts))
+        if term.kind == "positive":
+            return self._positive_part(parts[0])
+        if term.kind == "abs":
+            return self._absolute(parts[0])
+        return Polynomial.of(Term(term.kind, parts))
+
+    def _put(self, dim: Dim, mapping: Mapping[Any, Dim]) -> Dim:
+        named = {}
+        for atom in dim.atoms:
+            if isinstance(atom, _Named) and not atom.value.axes.isdisjoint(mapping):
+                named[atom] = Dim.of(_Named(self.substitute(atom.value, mapping)))
+        return put(dim, {**mapping, **named})
+
+
+class _Named(Axis):
+    """A value that serves as an index: equal values are equal indices."""
+
+    value: Polynomial
+
+    def __init__(self, value: Polynomial) -> None:
+        super().__init__(f"<{value.key}>", Dim.of(0))
+        object.__setattr__(self, "value", value)
+
+
+def _as_dim(value: Polynomial) -> Dim | None:
+    total = Dim.of(0)
+    for monomial, factor in value.terms:
+        if factor.denominator != 1:
+            return None
+        product = Dim.of(factor.numerator)
+        for term, power in monomial:
+            if power < 0 or term.kind not in ("integer", "element"):
+                return None
+            one = (
+                term.parts[0]
+                if term.kind == "integer"
+                else Dim.of(Element(term.parts[0], (term.parts[1],)))
+            )
+            for _ in range(power):
+                product = product * one
+        total = total + product
+    return total
+
+
+def _least(integers: Any, left: Dim, right: Dim) -> Dim | None:
+    if integers.entails(right - left):
+        return left
+    if integers.entails(left - right):
+        return right
+    return None
+
+
+_RATIONAL: dict[str, Any] = {
+    "add": lambda reals, x: x[0] + x[1],
+    "sub": lambda reals, x: x[0] - x[1],
+    "mul": lambda reals, x: x[0] * x[1],
+    "neg": lambda reals, x: -x[0],
+    "div": lambda reals, x: x[0] * reals.inverse(x[1]),
+    "square": lambda reals, x: x[0] * x[0],
+    "reciprocal": lambda reals, x: reals.inverse(x[0]),
+    "rsqrt": lambda reals, x: reals.inverse(Polynomial.of(Term("sqrt", (x[0],)))),
+    "sigmoid": lambda reals, x: reals.inverse(ONE + Polynomial.of(Term("exp", (-x[0],)))),
+    "relu": lambda reals, x: reals._extreme("maximum", [x[0], ZERO]),
+    "logical_not": lambda reals, x: ONE - x[0],
+    "logical_and": lambda reals, x: x[0] * x[1],
+    "logical_or": lambda reals, x: ONE - (ONE - x[0]) * (ONE - x[1]),
+    "silu": lambda reals, x: x[0] * _RATIONAL["sigmoid"](reals, x),
+    "abs": lambda reals, x: reals._absolute(x[0]),
+    "softplus": lambda reals, x: reals._softplus(x[0]),
+    "log_sigmoid": lambda reals, x: -reals._softplus(-x[0]),
+    "sign": lambda reals, x: (
+        reals._relation("gt", x[0], False) - reals._relation("gt", -x[0], False)
+    ),
+}

@@ -1,0 +1,321 @@
+"""The values that a kernel computes with: integers as ``Dim``, all others as index notation.
+
+In: constants, elements, operations.  Out: interned expressions whose accesses have one index, the
+address; with axes, minima and what memory held before replaced where more is known.
+
+An integer that is no polynomial (a choice, a sum of truth values) is an element of a defined
+array: ``Element("@3", indices)``, whose definition is an expression of the indices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import count
+
+from symgrad.ir.dim import Atom, Axis, Derived, Dim, Element
+from symgrad.ir.dtype import DType, bool_, int64
+from symgrad.ir.expr import (
+    Access,
+    Call,
+    Expr,
+    ExprPool,
+    IntValue,
+    Literal,
+    Reduce,
+    free_axes,
+    postorder,
+    rebuild,
+)
+from symgrad.validate.symbolic.integers import BUILD, Integers, least, uppers
+
+Elements = Callable[[str, tuple[Dim, ...], DType], Expr | None]
+"""What stands for an element of an array; None where it stays."""
+
+DEFINED = "@"
+
+
+class Values:
+    """Makes values, in one pool."""
+
+    def __init__(self, integers: Integers) -> None:
+        self.integers = integers
+        self.pool = ExprPool()
+        self._definitions: dict[str, tuple[tuple[Element, ...], Expr]] = {}
+        self._names: dict[tuple[tuple[Element, ...], Expr], str] = {}
+        self._fresh = count()
+
+    def axis(self, name: str, extent: Dim) -> Axis:
+        """An axis that nothing else is named as."""
+        return Axis(f"{name.split(chr(39))[0]}'{next(self._fresh)}", extent)
+
+    # -- between integers and expressions
+
+    def expression(self, value: Dim | Expr) -> Expr:
+        """An integer as an expression."""
+        if isinstance(value, Expr):
+            return value
+        atom = value.atom
+        if isinstance(atom, Element):
+            if atom.tensor.endswith("="):
+                return self.definition(atom)
+            return self.pool.access(atom.tensor, atom.indices, int64)
+        return self.pool.integer(value)
+
+    def integer(self, value: Dim | Expr) -> Dim:
+        """An integer expression, or a truth value, as an index expression."""
+        if isinstance(value, Dim):
+            return value
+        if isinstance(value, IntValue):
+            return value.value
+        if isinstance(value, Literal):
+            return Dim.of(int(value.value))
+        if isinstance(value, Access) and value.dtype.is_integer:
+            return Dim.of(Element(value.tensor, value.indices))
+        if isinstance(value, Call) and value.function == "cast" and value.dtype == int64:
+            inner = value.operands[0]
+            if inner.dtype.is_integer:
+                return self.integer(inner)
+        actual = self._parameters(value)
+        formal = tuple(Element(f"{DEFINED}{place}", ()) for place in range(len(actual)))
+        names = {one: Dim.of(new) for one, new in zip(actual, formal, strict=True)}
+        template = self._with_parameters(value, names)
+        key = (formal, template)
+        if key not in self._names:
+            self._names[key] = f"{DEFINED}{len(self._names)}="
+            self._definitions[self._names[key]] = key
+        return Dim.of(Element(self._names[key], actual))
+
+    def _parameters(self, value: Expr) -> tuple[Dim, ...]:
+        """The index expressions that a value depends on by its axes; the axes, with reductions."""
+        parts = postorder([value])
+        if any(isinstance(one, Reduce) for one in parts):
+            return tuple(Dim.of(axis) for axis in sorted(value.free, key=lambda one: one.key))
+        found: dict[Dim, None] = {}
+        for one in parts:
+            dims = one.indices if isinstance(one, Access) else ()
+            for dim in (one.value,) if isinstance(one, IntValue) else dims:
+                if dim.axes:
+                    found[dim] = None
+        return tuple(found)
+
+    def _with_parameters(self, value: Expr, names: Mapping[Dim, Dim]) -> Expr:
+        if any(isinstance(one, Reduce) for one in postorder([value])):
+            return self.replaced(value, {dim.axes[0]: new for dim, new in names.items()}, None)
+
+        def rule(expr: Expr, _: Mapping[Expr, Expr]) -> Expr | None:
+            if isinstance(expr, Access):
+                indices = tuple(names.get(one, one) for one in expr.indices)
+                return self.pool.access(expr.tensor, indices, expr.dtype)
+            if isinstance(expr, IntValue):
+                return self.pool.integer(names.get(expr.value, expr.value), expr.dtype)
+            return None
+
+        return rebuild(self.pool, [value], rule)[value]
+
+    def definition(self, element: Element) -> Expr:
+        """What an element of a defined array is."""
+        formal, template = self._definitions[element.tensor]
+        return self.replaced(template, dict(zip(formal, element.indices, strict=True)), None)
+
+    # -- operations
+
+    def call(self, function: str, *operands: Expr, dtype: DType) -> Expr:
+        """An operation, decided where its operands decide it."""
+        a = operands[0]
+        b = operands[1] if len(operands) > 1 else a
+        if function in _RELATIONS:
+            return self._relation(function, a, b)
+        if function in ("logical_or", "logical_and"):
+            absorbing = function == "logical_or"
+            for one, other in ((a, b), (b, a)):
+                if isinstance(one, Literal):
+                    return one if bool(one.value) == absorbing else other
+        if function == "logical_not" and isinstance(a, Literal):
+            return self.truth(not a.value)
+        if function == "where":
+            return self._choice(*operands, dtype=dtype)
+        return self.pool.call(function, *operands, dtype=dtype)
+
+    def truth(self, value: bool) -> Expr:
+        """True, or false."""
+        return self.pool.literal(value, bool_)
+
+    def _relation(self, function: str, a: Expr, b: Expr) -> Expr:
+        if a is b:  # over the reals: no NaN
+            return self.truth(function in ("eq", "le", "ge"))
+        if a.dtype.is_float or b.dtype.is_float:
+            return self.pool.call(function, a, b, dtype=bool_)
+        left, right = self.integer(a), self.integer(b)
+        entails = self.integers.entails
+        known: bool | None = None
+        if function in ("eq", "ne"):
+            if entails(left - right - 1) or entails(right - left - 1):
+                known = function == "ne"
+            elif self.integers.same(left, right):
+                known = function == "eq"
+        else:
+            low, high = (left, right) if function in ("lt", "le") else (right, left)
+            strict = 1 if function in ("lt", "gt") else 0
+            if entails(high - low - strict):
+                known = True
+            elif entails(low - high - 1 + strict):
+                known = False
+        if known is not None:
+            return self.truth(known)
+        return self.pool.call(function, a, b, dtype=bool_)
+
+    def _choice(self, condition: Expr, chosen: Expr, other: Expr, *, dtype: DType) -> Expr:
+        if isinstance(condition, Literal):
+            return chosen if condition.value else other
+        if chosen is other:
+            return chosen
+        if isinstance(condition, Call) and condition.function in ("gt", "lt", "ge", "le"):
+            left, right = condition.operands
+            upper = condition.function in ("gt", "ge")
+            if (left, right) == (chosen, other):
+                return self.pool.call("maximum" if upper else "minimum", chosen, other, dtype=dtype)
+            if (left, right) == (other, chosen):
+                return self.pool.call("minimum" if upper else "maximum", chosen, other, dtype=dtype)
+        return self.pool.call("where", condition, chosen, other, dtype=dtype)
+
+    def reduce(self, kind: str, axis: Axis, body: Expr) -> Expr:
+        """A reduction over an axis; one over blocks of a range is one over the range."""
+        if isinstance(body, Reduce) and body.kind == kind:
+            joined = self.joined(axis, body.axis)
+            if joined is not None:
+                whole, step = joined
+                inner = self.substitute(body.body, {body.axis: Dim.of(whole) - step * Dim.of(axis)})
+                if axis not in inner.free:
+                    return self.reduce(kind, whole, inner)
+        return self.pool.reduce(kind, axis, body)
+
+    def joined(self, outer: Axis, inner: Axis) -> tuple[Axis, Dim] | None:
+        """Blocks as one range: ``(whole, step)`` with ``whole == step * Dim.of(outer) + inner``.
+
+        Each point of ``whole`` is met exactly once: blocks are ``step`` long but for those that
+        its end cuts, and there are enough of them.
+        """
+        limits = uppers(inner.extent)
+        if outer not in free_axes(limits):
+            return None
+        for step in limits:
+            if outer in step.axes:
+                continue
+            ends = [limit + step * Dim.of(outer) for limit in limits if limit != step]
+            if not ends or any(outer in end.axes for end in ends):
+                continue
+            whole = ends[0]
+            for end in ends[1:]:
+                whole = least(whole, end)
+            counts = uppers(outer.extent)
+            with self.integers.given(*(end - 1 for end in ends)):  # else all of it is empty
+                enough = all(self.integers.entails(count * step - whole) for count in counts)
+                if enough and self.integers.entails(step - 1):
+                    return self.axis(inner.name, whole), step
+        return None
+
+    # -- replacement
+
+    def substitute(self, root: Expr, mapping: Mapping[Axis, Dim]) -> Expr:
+        """``root`` with axes replaced, those in extents of reductions too."""
+        return self.replaced(root, dict(mapping.items()), None)
+
+    def replaced(self, root: Expr, mapping: Mapping[Atom, Dim], elements: Elements | None) -> Expr:
+        """``root`` with axes, and with elements of arrays, replaced."""
+        return _Replacing(self, dict(mapping), elements).expression(root)
+
+    def index(self, dim: Dim, mapping: Mapping[Atom, Dim], elements: Elements | None) -> Dim:
+        """An index expression with axes and elements replaced."""
+        return _Replacing(self, dict(mapping), elements).dim(dim)
+
+
+class _Replacing:
+    """One replacement, with what it has made so far."""
+
+    def __init__(self, values: Values, mapping: dict[Atom, Dim], elements: Elements | None) -> None:
+        self._values = values
+        self._mapping = mapping
+        self._elements = elements
+        self._done: dict[Expr, Expr] = {}
+        self._dims: dict[Dim, Dim] = {}
+
+    def expression(self, root: Expr) -> Expr:
+        found = self._done.get(root)
+        if found is None:
+            found = self._made(root)
+            self._done[root] = found
+        return found
+
+    def _made(self, root: Expr) -> Expr:
+        values = self._values
+        if isinstance(root, Literal):
+            return root
+        if isinstance(root, IntValue):
+            value = self.dim(root.value)
+            return root if value == root.value else self._integer(value, root.dtype)
+        if isinstance(root, Access):
+            indices = tuple(map(self.dim, root.indices))
+            if self._elements is not None:
+                made = self._elements(root.tensor, indices, root.dtype)
+                if made is not None:
+                    return made
+            return values.pool.access(root.tensor, indices, root.dtype)
+        if isinstance(root, Call):
+            operands = [self.expression(one) for one in root.operands]
+            return values.call(root.function, *operands, dtype=root.dtype)
+        assert isinstance(root, Reduce)
+        extent = self.dim(root.axis.extent)
+        if extent == root.axis.extent:
+            return values.reduce(root.kind, root.axis, self.expression(root.body))
+        axis = values.axis(root.axis.name, extent)
+        inner = {**self._mapping, root.axis: Dim.of(axis)}
+        body = _Replacing(values, inner, self._elements).expression(root.body)
+        return values.reduce(root.kind, axis, body)
+
+    def _integer(self, value: Dim, dtype: DType) -> Expr:
+        return (
+            self._values.expression(value)
+            if dtype == int64
+            else self._values.pool.integer(value, dtype)
+        )
+
+    def dim(self, dim: Dim) -> Dim:
+        found = self._dims.get(dim)
+        if found is None:
+            found = self._dims[dim] = self._dim(dim)
+        return found
+
+    def _dim(self, dim: Dim) -> Dim:
+        touched = not dim.atoms.isdisjoint(self._mapping)
+        named = self._elements is not None and any(isinstance(one, Element) for one in dim.atoms)
+        if not touched and not named:
+            return dim
+        total = Dim.of(0)
+        for monomial, value in dim.terms:
+            product = Dim.of(value)
+            for atom, power in monomial:
+                one = self._atom(atom)
+                for _ in range(power):
+                    product = product * one
+            total = total + product
+        return total
+
+    def _atom(self, atom: Atom) -> Dim:
+        if atom in self._mapping:
+            return self._mapping[atom]
+        if isinstance(atom, Element):
+            indices = tuple(map(self.dim, atom.indices))
+            element = Element(atom.tensor, indices)
+            if self._elements is None:
+                return Dim.of(element)
+            if atom.tensor.endswith("="):
+                return self._values.integer(self.expression(self._values.definition(atom)))
+            made = self._elements(atom.tensor, indices, int64)
+            return Dim.of(element) if made is None else self._values.integer(made)
+        if isinstance(atom, Derived):
+            left, right = self.dim(atom.left), self.dim(atom.right)
+            return BUILD[atom.function](left, right)
+        return Dim.of(atom)
+
+
+_RELATIONS = ("eq", "ne", "lt", "le", "gt", "ge")

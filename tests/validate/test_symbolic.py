@@ -1,0 +1,71 @@
+"""Kernels are validated for all sizes, and what is wrong in them is not."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from symgrad.emission import emit
+from symgrad.frontend.trace import trace
+from symgrad.ir.graph import Graph
+from symgrad.kernels import plan
+from symgrad.tensor.plans.shippedplan import SHIPPED
+from symgrad.validate.symbolic.kernel import validate
+
+QUICK = (
+    "nn_relu", "nn_silu", "nn_softplus", "nn_mish", "nn_elu", "nn_logsigmoid", "nn_erf", "nn_gelu",
+    "nn_gelu_tanh", "nn_softmax", "nn_log_softmax", "nn_logsumexp", "nn_mse_loss",
+)  # fmt: skip
+LONG = ("nn_layer_norm", "nn_rms_norm", "nn_cross_entropy")
+
+
+@cache
+def kernels(name: str) -> dict[str, tuple[str, Graph]]:
+    """The kernels of a shipped op: C texts and graphs."""
+    op = plan(trace(SHIPPED[name]), name=name)
+    texts = [text for file, text in emit(op, "").texts.items() if file.endswith(".c")]
+    return {
+        one.name: (next(text for text in texts if f"int {one.name}(" in text), one.graph)
+        for one in op.kernels
+    }
+
+
+@pytest.mark.parametrize("name", [*QUICK, *(pytest.param(n, marks=pytest.mark.slow) for n in LONG)])
+def test_kernels_that_are_shipped_are_validated(name: str) -> None:
+    for kernel, (text, graph) in kernels(name).items():
+        outcome = validate(text, kernel, graph)
+        assert outcome.validated, f"{kernel}, line {outcome.line}: {outcome.reason}"
+
+
+FORWARD = "nn_softmax_forward"
+WRONG = {
+    "a bound": ("j < m; j++", "j < m - 1; j++"),
+    "a start": ("for (int64_t j = 0", "for (int64_t j = 1"),
+    "a tile that is cut too late": ("i0 += 64", "i0 += 65"),
+    "tiles that overlap": ("i0 += 64", "i0 += 63"),
+    "a tile that is longer": ("MIN(n, i0 + 64)", "MIN(n, i0 + 65)"),
+    "the end of the rows": ("MIN(n, i0 + 64)", "i0 + 64"),
+    "a stride": ("i*m + j", "i*m + i"),
+    "a start value": ("= 0.0f;", "= 1.0f;"),
+    "nothing to start from": ("y_total[i - i0] = 0.0f;", ";"),
+    "an operator": (" - greatest", " + greatest"),
+    "an accumulator": ("y_total[i - i0] +=", "y_total[i - i0] ="),
+    "a function": ("expf(", "logf("),
+    "a block": ("j0_ += SUM_BLOCK", "j0_ += SUM_BLOCK + 1"),
+    "a clause that is missing": (" reduction(+:y_total_block)", ""),
+    "a clause of another operator": ("(+:y_total_block)", "(max:y_total_block)"),
+    "rows that share a sum": ("float y_total_block = 0.0f;", "static float y_total_block;"),
+    "a row that is too long for its tile": ("float y_total[64]", "float y_total[63]"),
+    "a return": ("(m < SHORT_ROW) {", "(m < SHORT_ROW) {\nif (m > 5)\nreturn 0;"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_is_wrong_is_not_validated(what: str) -> None:
+    text, graph = kernels("nn_softmax")[FORWARD]
+    old, new = WRONG[what]
+    start = text.index(f"int {FORWARD}(")
+    place = text.index(old, start, text.index("nn_softmax_backward_workspace"))
+    wrong = text[:place] + new + text[place + len(old) :]
+    assert not validate(wrong, FORWARD, graph).validated
