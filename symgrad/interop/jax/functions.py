@@ -116,6 +116,10 @@ class _Call:
     residuals: Tree
 
 
+_NO_COTANGENT = np.zeros((), jax.dtypes.float0)
+"""What JAX passes for an output of integers."""
+
+
 def _adapted(function: Any, containers: Mapping[str, Container]) -> type[Function]:
     rules = (function.fun, function.fwd, function.bwd)
     own_parameters = _own_parameters(function)
@@ -144,16 +148,12 @@ def _adapted(function: Any, containers: Mapping[str, Container]) -> type[Functio
 
     def backward(ctx: Any, *cotangents: Any) -> Any:
         call: _Call = ctx.call
-        leaves = tuple(
-            np.zeros((), jax.dtypes.float0) if one is None else one for one in cotangents
-        )
+        leaves = tuple(_NO_COTANGENT if one is None else one for one in cotangents)
         plain = [Tree.of(call.given[place]) for place in sorted(fixed)]
         trees = [Tree.of(one) for place, one in enumerate(call.given) if place not in fixed]
         taken = [*plain, call.residuals, Tree(leaves, call.outputs.structure)]
         bwd = rules[2]
-        read = [
-            leaves_of.is_read(place) for place in range(len(call.given)) if place not in fixed
-        ]  # fmt: skip
+        read = [leaves_of.is_read(at) for at in range(len(call.given)) if at not in fixed]
         with precision([leaf for one in trees for leaf in one.leaves]):
             numbers = [call.given[place] for place in sorted(fixed)]
             found = run(
