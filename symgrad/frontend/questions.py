@@ -70,6 +70,7 @@ class Questions:
     ``marks``: attributes that the program sets on tensors; ``read`` and ``lacking``: those that it
     finds there, and does not find; ``marked``: those that its code sets somewhere.
     ``mode``: what forward says of recording (``enable_grad``), if it does; ``recorded``: it has.
+    ``views``: how many views were asked whether they lie contiguously.
     ``masks``: those of which it is asked whether they select anything; in this trace they do, but
     for those that are ``empty``, nodes of another trace.
     ``raised``: the errors of operations of another library's, which words them otherwise.
@@ -95,6 +96,7 @@ class Questions:
     raised: list[SymgradError] = field(default_factory=list)
     mode: bool | None = None
     recorded: bool = False
+    views: int = 0
     masks: list[tuple[Node, Location | None]] = field(default_factory=list)
     empty: tuple[Node, ...] = ()
 
@@ -245,6 +247,14 @@ class Questions:
     def parameters(self, where: Location | None) -> bool:
         """Are the inputs Parameters?"""
         return self.answer("the inputs are Parameters", False, where)
+
+    def view_contiguous(self, where: Location | None) -> bool:
+        """Does a view lie contiguously that does not for all sizes and strides?"""
+        self.views += 1
+        place = "" if where is None else f" at {where}"
+        number = "" if self.views == 1 else f" (no. {self.views})"
+        question = f"the view{number} that is asked{place} is contiguous"
+        return self.answer(question, False, where, real=False)  # there may be no such call
 
     def contiguous(self, storage: Any, label: str, where: Location | None) -> bool:
         """Does the memory of an input, or of a cotangent, lie contiguously?"""

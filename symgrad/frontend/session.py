@@ -179,6 +179,7 @@ class Session:
         self.history: History | None = None
         self.questions: Questions | None = None
         self.draws = 0
+        self._perhaps_one: list[tuple[Any, Any]] = []
 
     def draw(self, kind: str, type: TensorType) -> Node:
         """What a trace draws at random: the next unknown, ``unit``, ``real`` or ``binary``."""
@@ -275,8 +276,25 @@ class Session:
     def check_gradient(self, input: Sequence[Dim], returned: Sequence[Dim]) -> None:
         """A gradient of the shape ``returned`` is about to be summed to that of its input."""
 
+    def uncertain(self, one: Any, other: Any) -> None:
+        """Remember memory that is one for some sizes, strides or dtypes, and two for others."""
+        if self.questions is not None:
+            self._perhaps_one.append((one, other))
+
     def note_write(self, storage: Any) -> None:
-        """Some memory is about to be written."""
+        """Some memory is about to be written: what may lie in the same memory has no value then."""
+        todo, met = [storage], [storage]
+        while todo:
+            written = todo.pop()
+            for pair in self._perhaps_one:
+                if any(one is written for one in pair):
+                    new = [one for one in pair if not any(one is other for other in met)]
+                    todo += new
+                    met += new
+        for one in met[1:]:
+            one.doubt = one.doubt or (here(),)
+            if one.label and self.questions is not None:
+                self.questions.observe(PERHAPS_ONE, here())
 
     def taken(self, value: Any) -> Any:
         """The value with operands of other classes as this trace takes them.
@@ -315,6 +333,9 @@ class Session:
         self.detached = self.detached or here()
 
 
+PERHAPS_ONE = (
+    "what is written is a copy for some sizes, strides or dtypes, and the tensor itself for others"
+)
 _current: ContextVar[Session | None] = ContextVar("symgrad_session", default=None)
 
 

@@ -34,7 +34,7 @@ from symgrad.frontend.questions import (
     observed,
     questions,
 )
-from symgrad.frontend.session import Session, active, current
+from symgrad.frontend.session import PERHAPS_ONE, Session, active, current
 from symgrad.frontend.sizes import (
     Shape,
     SymFloat,
@@ -134,6 +134,8 @@ class SymbolicTensor(_Held):
     def node(self) -> Node:
         """Its present value."""
         node, session = self.storage.node, current()
+        if self.storage.doubt and session.questions is not None:
+            session.questions.observe(PERHAPS_ONE, self.storage.doubt[0])
         if node.graph is not session.graph:
             if not any(one.op == "input" for one in ancestors([node])):
                 return self._of_another_call(session)
@@ -277,7 +279,7 @@ class SymbolicTensor(_Held):
         if memory_format is not None and "contiguous_format" not in str(memory_format):
             known.observe(f"is_contiguous({memory_format}) is asked", here())
         if not self.lies_contiguous:
-            return False
+            return known.view_contiguous(here())
         return known.contiguous(self.storage, self.storage.label, here())
 
     def is_floating_point(self) -> bool:

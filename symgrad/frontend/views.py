@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
-from symgrad.errors import ShapeError, UnsupportedOpError
+from symgrad.errors import Location, ShapeError, UnsupportedOpError
 from symgrad.frontend.caller import here
 from symgrad.frontend.questions import note_limit
 from symgrad.frontend.session import Session, current
@@ -244,15 +244,17 @@ class Storage:
     """Memory as a graph sees it: the node of its present contents.  ``version`` counts writes.
 
     ``label``: the name under which a write is reported ("x", "grad_y"...); empty for tensors that
-    nobody else holds.
+    nobody else holds.  ``doubt``: where memory was written that may be the same; see
+    ``Session.uncertain``.
     """
 
-    __slots__ = ("label", "node", "version")
+    __slots__ = ("doubt", "label", "node", "version")
 
     def __init__(self, node: Node, label: str = "") -> None:
         self.node = node
         self.label = label
         self.version = 0
+        self.doubt: tuple[Location | None, ...] = ()
 
     def __call__(self) -> None:
         """What ``x.storage()`` of torch calls.  Raises MissingOperationError."""

@@ -211,6 +211,85 @@ def test_a_diagonal_is_written_through_einsum() -> None:
     assert str(sg.verify(Diagonal, "n n").verdict) == "PROVED"
 
 
+def _square(backward: Any) -> Any:
+    class Square(FUNCTION):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * x
+
+    Square.backward = staticmethod(lambda ctx, g: backward(*ctx.saved_tensors, g))
+    return Square
+
+
+def _written_local(change: Any) -> Any:
+    def backward(x: Any, g: Any) -> Any:
+        y = 2 * x * g
+        change(y).mul_(3.0)
+        return y
+
+    return backward
+
+
+PERHAPS_COPIES: dict[str, Any] = {
+    "contiguous": lambda y: y.T.contiguous(),
+    "reshape": lambda y: y.t().reshape(-1),
+    "flatten": lambda y: y.t().flatten(),
+    "part": lambda y: y[:, :1].contiguous(),
+    "expanded": lambda y: y[:1].expand(y.shape).contiguous(),
+    "double": lambda y: y.double(),
+    "to": lambda y: y.to(torch.float64),
+    "a view of one": lambda y: y.t().contiguous().t(),
+    "twice": lambda y: y.t().contiguous().double(),
+}
+
+
+@pytest.mark.parametrize("name", PERHAPS_COPIES)
+def test_a_write_into_what_may_be_a_copy_is_undecided(name: str) -> None:
+    change = PERHAPS_COPIES[name]
+
+    def of_cotangent(x: Any, g: Any) -> Any:
+        change(g).mul_(3.0)
+        return 2 * x * g
+
+    for backward in (_written_local(change), of_cotangent):
+        assert str(sg.verify(_square(backward), "n m").verdict) == "UNDECIDED"
+
+
+def _written_and_kept(x: Any, g: Any) -> Any:
+    y = 2 * x * g
+    t = y.t().contiguous()
+    t.mul_(0.5)
+    return 2 * t.t()
+
+
+def _asked(x: Any, g: Any) -> Any:
+    t = x.T
+    t = t if t.is_contiguous() else t.contiguous()
+    return 2 * (t * g.T).T
+
+
+RIGHT: dict[str, Any] = {
+    "only read": lambda x, g: (2 * x.T * g.T.contiguous()).T,
+    "the other one is not read": _written_and_kept,
+    "asked": _asked,
+    "a copy": lambda x, g: x * g.to(g.dtype, copy=True).mul_(2.0),
+    "in float64": lambda x, g: (2 * x.double() * g.double()).to(g.dtype),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_what_is_right_for_views_and_copies_is_proved(name: str) -> None:
+    assert str(sg.verify(_square(RIGHT[name]), "n m").verdict) == "PROVED"
+
+
+def test_whether_a_view_is_contiguous_has_both_answers() -> None:
+    def backward(x: Any, g: Any) -> Any:
+        return 3 * x * g if x.T.is_contiguous() else 2 * x * g
+
+    assert str(sg.verify(_square(backward), "n m").verdict) != "PROVED"
+
+
 def sharing(tensors: list[Any], results: list[Any], memory: Any) -> list[Any]:
     """For each result that is a tensor, which of the tensors lie in its memory."""
     return [

@@ -164,9 +164,9 @@ class AnyRankSession(Session):
 
     # -- memory
 
-    def uncertain(self, *storages: Storage) -> None:
+    def uncertain(self, one: Storage, other: Storage) -> None:
         """Remember memory that is shared for some numbers of batch axes and not for others."""
-        self._uncertain.extend(storages)
+        self._uncertain += (one, other)
 
     def note_write(self, storage: Storage) -> None:
         """Some memory is about to be written."""

@@ -37,7 +37,10 @@ def converted(input: Tensor, dtype: DType) -> Tensor:
     """In another dtype: a new tensor; itself when it has that dtype."""
     if input.dtype == dtype:
         return input
-    return on_nodes(lambda node: current().cast(node, dtype), (input,), None)
+    found = on_nodes(lambda node: current().cast(node, dtype), (input,), None)
+    if dtype.is_float and input.dtype.is_float:  # a proof holds for inputs of that dtype, too
+        current().uncertain(input.storage, found.storage)
+    return found
 
 
 def _conversion(name: str, dtype: DType) -> Callable[..., Tensor]:
@@ -107,7 +110,11 @@ def contiguous(self: Tensor, **ignored: Any) -> Tensor:
     if known is not None and known.identity and self.lies_contiguous:
         kept = known.contiguous(self.storage, self.storage.label, here())
         return self if kept else fresh(self.node)
-    return self if self.lies_contiguous else fresh(self.node)
+    if self.lies_contiguous:
+        return self
+    copied = fresh(self.node)
+    current().uncertain(self.storage, copied.storage)
+    return copied
 
 
 @operation("cpu", "cuda", function=False)

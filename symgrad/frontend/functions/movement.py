@@ -118,7 +118,9 @@ def reshaped(input: Tensor, shape: Sequence[Dim]) -> Tensor:
     step = Reshape(tuple(shape))
     if step.strides(input.node.shape, input.strides) is not None:
         return share(input, step)
-    return fresh(current().reshape(input.node, shape))
+    copied = fresh(current().reshape(input.node, shape))
+    current().uncertain(input.storage, copied.storage)
+    return copied
 
 
 def share(input: Tensor, *steps: Any) -> Tensor:
