@@ -138,7 +138,7 @@ class _Search:
         """The report on all values."""
         levels = dict.fromkeys(self.values, ANY)
         plain = trace_request(self.request)
-        wrong = ""
+        wrong, rests = "", tuple[Condition, ...]()
         while any(level < VALUE for level in levels.values()):
             regions = _regions(self.values, levels)
             general, found = self._judged(self.request, regions, plain, self.first)
@@ -149,7 +149,7 @@ class _Search:
                 continue
             assert found is not None
             holds = found.verdict is Verdict.PROVED
-            wrong = wrong or _wrong(found)
+            wrong, rests = (wrong, rests) if wrong else (_wrong(found), _rests(found, self.values))
             if holds and self._is_no_less(found):
                 return self._with_others(Piece(general, regions), found, levels)
             if self.report.verdict is not Verdict.PROVED:
@@ -157,7 +157,8 @@ class _Search:
             for name in (_spoken_of(found, regions) if holds else None) or regions:
                 levels[name] = _next(levels[name], self.values[name])
         notes = (wrong,) if wrong else ()
-        return Quantified(replace(self.report, notes=(*self.report.notes, *notes)))
+        report = replace(self.report, notes=(*self.report.notes, *notes))
+        return Quantified(_resting(report, rests))
 
     def _is_no_less(self, found: Report) -> bool:
         """Does a proof for many values assume no more than that for the defaults?"""
@@ -305,6 +306,35 @@ def _wrong(report: Report) -> str:
     """What to note where backward is wrong for other values than the default; may be empty."""
     shown = _refuted(report)
     return f"it is not right for all values of plain numbers: {shown[0]}" if shown else ""
+
+
+def _rests(report: Report, values: Mapping[str, int | float]) -> tuple[Condition, ...]:
+    """The values that backward is right for, of numbers that a counterexample has others for."""
+    points = [one.counterexample for one in report.inputs.values()]
+    points += [one.counterexample for one in report.protocol if one.verdict is Verdict.REFUTED]
+    moved = {
+        name: value for name, value in values.items() for one in points
+        if one is not None and one.inputs.get(name, value) != value
+    }  # fmt: skip
+    return tuple(
+        Condition(
+            "value",
+            f"{name} == {value!r}, for other values it is wrong",
+            code=f"{name} == {value!r}",
+        )
+        for name, value in moved.items()
+    )
+
+
+def _resting(report: Report, rests: Sequence[Condition]) -> Report:
+    """A proof for the defaults alone, whose gradients are under the condition that it is so."""
+    if report.verdict is not Verdict.PROVED or not rests:
+        return report
+    inputs = {
+        name: replace(one, conditions=(*one.conditions, *rests))
+        for name, one in report.inputs.items()
+    }  # fmt: skip
+    return replace(report, inputs=inputs)
 
 
 def _refuted(report: Report) -> list[str]:

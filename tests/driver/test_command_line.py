@@ -673,4 +673,5 @@ def test_a_proof_for_the_default_alone_says_where_the_backward_is_wrong(tmp_path
     table = run("verify", str(file), "--shapes", "n").stdout.replace("│", " ")
     said = " ".join(table.split())
     assert "for beta = 1.0" in said
+    assert "if beta == 1.0, for other values it is wrong" in said
     assert "not right for all values" in said

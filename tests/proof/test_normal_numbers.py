@@ -41,6 +41,23 @@ def test_what_is_right_for_the_default_alone_names_it(factor: Callable[[Any], An
     assert re.search(
         r"not right for all values of plain numbers: .*alpha = -?[\d.]+, .*; grad_x", note
     )
+    (condition,) = found.conditions
+    assert condition.to_dict() == {
+        "kind": "value", "text": "alpha == 1.5, for other values it is wrong",
+        "code": "alpha == 1.5", "indices": [], "excepted": False,
+    }  # fmt: skip
+
+
+def test_a_value_that_is_stated_or_the_only_one_is_no_condition() -> None:
+    def only(ctx: Any, x: Any, alpha: float = 1.5) -> Any:
+        if alpha != 1.5:
+            raise ValueError("alpha has to be 1.5")
+        return x * alpha
+
+    assert not verdict(only, lambda ctx, g: g * 1.5).conditions
+    stated = verdict(scaled, lambda ctx, g: (g * 1.5, None), static={"alpha": 1.5})
+    assert stated.stated == "PROVED for alpha = 1.5"
+    assert not stated.conditions
 
 
 @pytest.mark.parametrize(
