@@ -239,6 +239,8 @@ PERHAPS_COPIES: dict[str, Any] = {
     "expanded": lambda y: y[:1].expand(y.shape).contiguous(),
     "double": lambda y: y.double(),
     "to": lambda y: y.to(torch.float64),
+    "as_tensor": lambda y: torch.as_tensor(y, dtype=torch.float64),
+    "asarray": lambda y: torch.asarray(y, dtype=torch.float64),
     "a view of one": lambda y: y.t().contiguous().t(),
     "twice": lambda y: y.t().contiguous().double(),
 }
@@ -274,6 +276,7 @@ RIGHT: dict[str, Any] = {
     "the other one is not read": _written_and_kept,
     "asked": _asked,
     "a copy": lambda x, g: x * g.to(g.dtype, copy=True).mul_(2.0),
+    "a copy in float64": lambda x, g: (x * g.to(torch.float64, copy=True).mul_(2.0)).to(g.dtype),
     "in float64": lambda x, g: (2 * x.double() * g.double()).to(g.dtype),
 }
 

@@ -62,16 +62,14 @@ def to(self: Tensor, *args: Any, dtype: Any = None, copy: bool = False, **ignore
 
     Of two bools among the arguments the second one is ``copy``, the first one ``non_blocking``.
     """
-    result, flags = self, [arg for arg in args if isinstance(arg, bool)]
+    flags = [arg for arg in args if isinstance(arg, bool)]
+    source: Tensor = clone(self) if copy or (len(flags) > 1 and flags[1]) else self
     for arg in (*args, *([dtype] if dtype is not None else [])):
         if isinstance(arg, Tensor):
-            result = converted(self, arg.dtype)
-            break
+            return converted(source, arg.dtype)
         if not isinstance(arg, bool) and not _is_device(arg):
-            result = converted(self, as_dtype(arg))
-            break
-    copied = copy or (len(flags) > 1 and flags[1])
-    return clone(self) if copied and result is self else result
+            return converted(source, as_dtype(arg))
+    return source
 
 
 _DEVICE = re.compile(r"(cpu|cuda|mps|xpu|xla|hpu|mtia|meta)(:\d+)?")

@@ -15,6 +15,7 @@ import numpy as np
 from symgrad.errors import DTypeError, ShapeError
 from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import as_dtype, check_fits
+from symgrad.frontend.functions.casting import converted
 from symgrad.frontend.functions.movement import shape_of, share, whole_shape
 from symgrad.frontend.history import unlinked
 from symgrad.frontend.kinds import is_tensor, refused
@@ -148,8 +149,8 @@ def as_tensor_(data: Any, *, dtype: Any = None, copy: Any = None, **ignored: Any
     """The same of numbers; a tensor itself, where it has that dtype, unless it is to be a copy."""
     kind = as_dtype(dtype) if dtype is not None else None
     if isinstance(data, Tensor):
-        same = kind in (None, data.dtype) and not copy
-        return data if same else fresh(as_node(data, kind))
+        source = fresh(data.node) if copy else data
+        return source if kind is None else converted(source, kind)
     if kind is not None and kind.is_integer:
         check_fits(data, kind)
     if is_number(data):
