@@ -205,8 +205,12 @@ def _for_guesses(request: Request, suggest: bool) -> Report:
             narrower = for_narrower(near, fitting.guess, first, request.guess)
             if narrower is not None:
                 return narrower
-    if str(first.verdict) == "REFUTED" and (longer := _with_axes_more(request, first, suggest)):
-        return longer
+    # With other shapes, forward may not take each of its optional tensors: a mistake may not show.
+    whole = not first.presences
+    if whole and str(first.verdict) == "REFUTED":
+        longer = _with_axes_more(request, first, suggest)
+        if longer is not None:
+            return longer
     judged = {request.guess: first}
     for other in request.guess.others:
         if str(list(judged.values())[-1].verdict) == "REFUTED":
@@ -219,7 +223,8 @@ def _for_guesses(request: Request, suggest: bool) -> Report:
         except TimeUp as error:
             report = _unfinished(request.function, str(error))
         judged[other.guess] = report
-        if str(report.verdict) == "REFUTED" and request.has_more_axes_in_some(other):
+        refuted = str(report.verdict) == "REFUTED"
+        if whole and refuted and request.has_more_axes_in_some(other):
             known = judged[request.guess]
             fewer = under_shapes(known, request.guess, report, other.guess)
             if fewer is not None and str(fewer.verdict) == "PROVED":
