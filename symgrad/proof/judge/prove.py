@@ -78,7 +78,8 @@ class Prover:
         near = ("piece by piece", self._by_near_pieces)
         unfolded = [cut, whole] if self.contractions else [whole]
         deep = self.deep or self.in_pieces
-        quick = [steps, near, pieces, unfolded[0]] if deep else [*unfolded, steps, pieces]
+        first = ("piece by piece", self._by_near_pieces_soon)
+        quick = [first, steps, near, pieces, unfolded[0]] if deep else [*unfolded, steps, pieces]
         reasons = []
         exhausted = set()
         for label, stage in quick:
@@ -124,6 +125,16 @@ class Prover:
             self._steps = Steps(self.subject, self.equal, self.atoms, self.facts)
         return self._steps.prove(name)
 
+    def _by_near_pieces_soon(self, name: str, budget: int | None) -> Equality:
+        """As far as a part of the time goes: step by step may be faster."""
+        try:
+            with deadline.part(_SOON):
+                return self._by_near_pieces(name, budget)
+        except deadline.TimeUp:
+            self._pieces.pop(False, None)
+            deadline.check()
+            return Equality(False)
+
     def _by_near_pieces(self, name: str, _: int | None) -> Equality:
         return self._in_pieces(far=False).prove(name)
 
@@ -145,6 +156,10 @@ class Prover:
         hand = lowering.element(subject.gradients[name], at)
         leaves = {f"%{node.index}": node for node in lowering.cuts}
         return Goal(hand, reference, leaves, definitions(lowering), budget)
+
+
+_SOON = 0.2
+"""The part of the time that is left that pieces may take before the steps are tried."""
 
 
 class Pieces:
