@@ -68,13 +68,14 @@ class Guest(Protocol):
     ``repairs``: are its Functions written in the words that repairs are written in?  ``library``:
     its name in messages.  ``spawns``: real calls are made by ``measured_all``, which looks after
     processes itself, and not by ``measured`` in a fork.  ``shapes_hint``: how else shapes are
-    stated.
+    stated.  ``strided``: do the strides of its tensors depend on those of inputs?
     """
 
     repairs: bool
     library: str
     spawns: bool
     shapes_hint: str
+    strided: bool
 
     def variant(self, kind: type) -> type:
         """The class to make tensors and numbers of, in the place of a class of the frontend's."""

@@ -234,7 +234,11 @@ def on_nodes(
     """
     selected = common_selection(operands)
     if selected is None:
-        return fresh(compute(*aligned(operands, dtype)))
+        settled = not any(
+            isinstance(one, SymbolicTensor) and (one.certain is not None or not one.lies_contiguous)
+            for one in operands
+        )
+        return fresh(compute(*aligned(operands, dtype)), settled=settled)
     lined = [lined_up(operand, selected) for operand in operands]
     return selected.with_whole(compute(*aligned(lined, dtype)))
 

@@ -70,7 +70,7 @@ class Questions:
     ``marks``: attributes that the program sets on tensors; ``read`` and ``lacking``: those that it
     finds there, and does not find; ``marked``: those that its code sets somewhere.
     ``mode``: what forward says of recording (``enable_grad``), if it does; ``recorded``: it has.
-    ``views``: how many views were asked whether they lie contiguously.
+    ``views``: how many other tensors were asked whether they lie contiguously.
     ``masks``: those of which it is asked whether they select anything; in this trace they do, but
     for those that are ``empty``, nodes of another trace.
     ``raised``: the errors of operations of another library's, which words them otherwise.
@@ -143,6 +143,10 @@ class Questions:
         """Something is asked that is taken to be so."""
         if all(one.what != text for one in self.assumed):
             self.assumed.append(Asked(text, where))
+
+    def assume_here(self, text: str, where: Location | None) -> None:
+        """Something is taken to be so at a place, which is part of what is printed."""
+        self.assume(str(Asked(text, where)), None)
 
     # -- attributes that the program sets on tensors
 
@@ -248,18 +252,28 @@ class Questions:
         """Are the inputs Parameters?"""
         return self.answer("the inputs are Parameters", False, where)
 
-    def view_contiguous(self, where: Location | None) -> bool:
-        """Does a view lie contiguously that does not for all sizes and strides?"""
+    def view_contiguous(self, usual: bool, where: Location | None) -> bool:
+        """Does a tensor lie contiguously that does not for all sizes and strides?"""
         self.views += 1
         place = "" if where is None else f" at {where}"
         number = "" if self.views == 1 else f" (no. {self.views})"
-        question = f"the view{number} that is asked{place} is contiguous"
-        return self.answer(question, False, where, real=False)  # there may be no such call
+        question = f"the tensor{number} that is asked{place} is contiguous"
+        return self.answer(question, usual, where, real=False)  # there may be no such call
 
-    def contiguous(self, storage: Any, label: str, where: Location | None) -> bool:
+    def contiguous(self, storage: Any, where: Location | None) -> bool:
         """Does the memory of an input, or of a cotangent, lie contiguously?"""
-        name = self.inputs.get(id(storage)) or label
+        name = self.name_of(storage)
         return not name or self.answer(f"{name} is contiguous", True, where)
+
+    def known_contiguous(self, storage: Any) -> bool | None:
+        """What is answered already of the memory of an input or of a cotangent; None: nothing."""
+        found = self.answers.get(f"{self.name_of(storage)} is contiguous")
+        return None if found is None else found.value
+
+    def name_of(self, storage: Any) -> str:
+        """The name of the memory of an input or of a cotangent; "" for any other."""
+        name: str = self.inputs.get(id(storage)) or storage.label
+        return name
 
 
 def _mark_text(name: str) -> str:

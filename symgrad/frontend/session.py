@@ -281,6 +281,11 @@ class Session:
         if self.questions is not None:
             self._perhaps_one.append((one, other))
 
+    @property
+    def strided(self) -> bool:
+        """Is it to hold whatever strides the tensors have that the program is given?"""
+        return self.guest is not None and self.guest.strided and self.questions is not None
+
     def note_write(self, storage: Any) -> None:
         """Some memory is about to be written: what may lie in the same memory has no value then."""
         todo, met = [storage], [storage]

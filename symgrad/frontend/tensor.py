@@ -44,7 +44,15 @@ from symgrad.frontend.sizes import (
     as_size,
     computed,
 )
-from symgrad.frontend.views import Step, Storage, contiguous_strides
+from symgrad.frontend.views import (
+    Perhaps,
+    Step,
+    Storage,
+    certain_strides,
+    contiguous_strides,
+    possible_copies,
+    unknown_strides,
+)
 from symgrad.ir.dim import Dim, product
 from symgrad.ir.dtype import DType, bool_, float64, int64
 from symgrad.ir.function import Asked
@@ -73,9 +81,9 @@ _share_names: Callable[[Any, dict[str, Any]], None] = vars(_Held)["__dict__"].__
 """Let an object have the attributes of another one, whatever happens to these."""
 _CAPSULES = ("_sym_sizes_capsule", "_sym_strides_capsule")
 """Attributes that torch's C code keeps on a tensor whose sizes it has asked for."""
-FIELDS = ("steps", "strides", "_cached")
+FIELDS = ("steps", "strides", "certain", "_cached")
 """Attributes of symgrad's that torch has not."""
-_MARKS = "_marks"
+_MARKS, _CONTIGUOUS = "_marks", "_is_said_to_be_contiguous"
 GIVEN, REQUIRES = "_given_to_calls", "_is_said_to_require"
 """Attributes of what comes from outside, and of what is said to require a gradient or none."""
 
@@ -94,6 +102,7 @@ class SymbolicTensor(_Held):
     storage: Storage
     steps: tuple[Step, ...]
     strides: tuple[Dim, ...]
+    certain: tuple[Dim, ...] | None
     _cached: tuple[int, Node] | None
     __array_priority__ = 1000
     is_sparse = False
@@ -122,11 +131,12 @@ class SymbolicTensor(_Held):
         *,
         strides: tuple[Dim, ...] | None = None,
     ) -> None:
-        names = own_names(self)
+        names, session = own_names(self), active()
         names["storage"], names["steps"] = storage, steps
         names["strides"] = contiguous_strides(storage.node.shape) if strides is None else strides
         names["_cached"] = None
-        session = active()
+        certain = storage.settled or session is None or not session.strided
+        names["certain"] = None if certain else unknown_strides(storage.node.shape)
         if session is not None and session.history is not None:
             session.history.born(self)
 
@@ -140,6 +150,8 @@ class SymbolicTensor(_Held):
             if not any(one.op == "input" for one in ancestors([node])):
                 return self._of_another_call(session)
             raise _leak(session)
+        if self.storage.written:
+            self.storage.check_read(self.steps)
         if self._cached is None or self._cached[0] != self.storage.version:
             for step in self.steps:
                 node = step.read(session, node)
@@ -170,12 +182,45 @@ class SymbolicTensor(_Held):
             for size, stride, wanted in zip(self.node.shape, self.strides, plain, strict=True)
         )
 
+    @property
+    def surely_contiguous(self) -> bool | None:
+        """Does it lie contiguously in all calls, or in none of this trace?  None: in some."""
+        if self.certain is None and current().strided:
+            return self.lies_contiguous or None
+        answer: bool | None = own_names(self).get(_CONTIGUOUS)
+        known = questions()
+        if answer is not None or known is None or not self._given:
+            return answer
+        return known.known_contiguous(self.storage)
+
+    def perhaps_copied(self, said: str, *, settled: bool = False) -> SymbolicTensor:
+        """Itself as another name, which is the same memory under a condition."""
+        step = Perhaps(said, here(), self.storage.version)
+        if current().history is not None:
+            self.storage.copied.append(step)
+            return self
+        found = self.unmarked()
+        found.steps = (*self.steps, step)
+        if settled:
+            found.lies_as(self.strides, None)
+        return found
+
+    def lies_anyhow(self) -> None:
+        """Note that nothing is known of where its elements lie."""
+        if current().strided and not _is_row(self.node):
+            self.lies_as(self.strides, unknown_strides(self.node.shape))
+
+    def lies_as(self, strides: tuple[Dim, ...], certain: tuple[Dim, ...] | None) -> None:
+        """Note where its elements lie now."""
+        self.strides, self.certain = strides, certain
+        own_names(self).pop(_CONTIGUOUS, None)
+
     def shared(self, *steps: Step) -> SymbolicTensor:
         """A tensor that shares this one's memory and shows it after ``steps``.
 
         Raises ShapeError where the same memory cannot show that shape.
         """
-        node, strides = self.node, self.strides
+        node, strides, certain = self.node, self.strides, self.certain
         session = current()
         if session.history is not None:
             steps = (*steps, *session.history.cuts())
@@ -187,10 +232,18 @@ class SymbolicTensor(_Held):
                     "elements do not follow one another in memory", location=here(),
                     hint="use reshape, which copies",
                 )  # fmt: skip
-            node, strides = step.read(session, node), found
+            shape, node, strides = node.shape, step.read(session, node), found
+            if certain is not None:
+                certain = certain_strides(step, shape, certain) or unknown_strides(node.shape)
         shown = SymbolicTensor(self.storage, (*self.steps, *steps), strides=strides)
-        shown._cached = (self.storage.version, node)
+        shown.certain, shown._cached = certain, (self.storage.version, node)
         return shown
+
+    def surely_shows(self, step: Step) -> bool:
+        """Can a step be a view of it whatever its strides are?"""
+        if self.certain is None:
+            return True
+        return certain_strides(step, self.node.shape, self.certain) is not None
 
     def again(self) -> SymbolicTensor:
         """Another object for the same tensor; all but the object itself is shared."""
@@ -278,9 +331,14 @@ class SymbolicTensor(_Held):
             return self.lies_contiguous
         if memory_format is not None and "contiguous_format" not in str(memory_format):
             known.observe(f"is_contiguous({memory_format}) is asked", here())
-        if not self.lies_contiguous:
-            return known.view_contiguous(here())
-        return known.contiguous(self.storage, self.storage.label, here())
+        answer = self.surely_contiguous
+        if answer is None:
+            if self.lies_contiguous and (known.name_of(self.storage) or not current().strided):
+                answer = known.contiguous(self.storage, here())
+            else:
+                answer = known.view_contiguous(self.lies_contiguous, here())
+            own_names(self)[_CONTIGUOUS] = answer
+        return answer
 
     def is_floating_point(self) -> bool:
         """Is its dtype a float?"""
@@ -376,7 +434,11 @@ class SymbolicTensor(_Held):
     @property
     def _given(self) -> bool:
         """Is it what forward was given, or what it returned, and no other view of that?"""
-        return GIVEN in own_names(self)
+        if GIVEN not in own_names(self):
+            return False
+        for one in possible_copies(self.steps):
+            one.assume()
+        return True
 
     @property
     def _whole(self) -> bool:
@@ -737,9 +799,21 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, (int, SymInt, np.integer))
 
 
-def fresh(node: Node, label: str = "") -> SymbolicTensor:
-    """A tensor with memory of its own."""
-    return SymbolicTensor(Storage(node, label))
+def fresh(node: Node, label: str = "", *, settled: bool = False) -> SymbolicTensor:
+    """A tensor with memory of its own.
+
+    ``settled``: it is made with contiguous strides, whatever those of the inputs are.
+    """
+    return SymbolicTensor(Storage(node, label, settled=settled or (not label and _is_row(node))))
+
+
+def _is_row(node: Node) -> bool:
+    """Has it no more than one axis that could lie before or behind others in memory?"""
+    session = active()
+    if session is None or not session.strided:
+        return False
+    sizes = [size for size in node.shape if size != 1]
+    return len(sizes) < 2 and all(session.flat(size) == size for size in sizes)
 
 
 def value_of(node: Node) -> Any:

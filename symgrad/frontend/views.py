@@ -16,7 +16,7 @@ from typing import Protocol
 
 from symgrad.errors import Location, ShapeError, UnsupportedOpError
 from symgrad.frontend.caller import here
-from symgrad.frontend.questions import note_limit
+from symgrad.frontend.questions import note_limit, questions
 from symgrad.frontend.session import Session, current
 from symgrad.frontend.unsupported import missing_op
 from symgrad.ir.dim import Dim, product
@@ -240,21 +240,62 @@ class Diagonal:
         return (*rest, strides[first] + strides[second])
 
 
+@dataclass(frozen=True, eq=False)
+class Perhaps:
+    """The same memory, or a copy of it: the strides that calls have decide which.
+
+    ``said``: the condition under which it is the same memory; ``where``: the line.  ``since``: the
+    version of the memory at that moment.
+    """
+
+    said: str
+    where: Location | None
+    since: int
+
+    def read(self, session: Session, whole: Node) -> Node:
+        """All of it."""
+        return whole
+
+    def write(self, session: Session, whole: Node, part: Node) -> Node:
+        """What is written."""
+        return part
+
+    def strides(self, shape: Shape, strides: Shape) -> Shape | None:
+        """The strides as they are."""
+        return strides
+
+    def assume(self) -> None:
+        """Take it to be the same memory, which the verdict prints."""
+        known = questions()
+        if known is not None:
+            known.assume_here(self.said, self.where)
+
+
+def possible_copies(steps: Sequence[Step]) -> tuple[Perhaps, ...]:
+    """The steps of which it is not certain that what they lead to is the same memory."""
+    return tuple(step for step in steps if type(step) is Perhaps)
+
+
 class Storage:
     """Memory as a graph sees it: the node of its present contents.  ``version`` counts writes.
 
     ``label``: the name under which a write is reported ("x", "grad_y"...); empty for tensors that
     nobody else holds.  ``doubt``: where memory was written that may be the same; see
-    ``Session.uncertain``.
+    ``Session.uncertain``.  ``settled``: was it made with contiguous strides, whatever those of the
+    inputs are?  ``written``: the version at each write, and the possible copies on its way.
+    ``copied``: those that are no steps of any tensor.
     """
 
-    __slots__ = ("doubt", "label", "node", "version")
+    __slots__ = ("copied", "doubt", "label", "node", "settled", "version", "written")
 
-    def __init__(self, node: Node, label: str = "") -> None:
+    def __init__(self, node: Node, label: str = "", *, settled: bool = False) -> None:
         self.node = node
         self.label = label
         self.version = 0
         self.doubt: tuple[Location | None, ...] = ()
+        self.settled = settled
+        self.written: list[tuple[int, tuple[Perhaps, ...]]] = []
+        self.copied: list[Perhaps] = []
 
     def __call__(self) -> None:
         """What ``x.storage()`` of torch calls.  Raises MissingOperationError."""
@@ -263,6 +304,10 @@ class Storage:
     def write(self, session: Session, steps: tuple[Step, ...], part: Node) -> None:
         """Replace what ``steps`` lead to by ``part``, of that shape and of the storage's dtype."""
         session.note_write(self)
+        for one in self.copied:
+            one.assume()
+        if session.strided:
+            self.written.append((self.version, possible_copies(steps)))
         wholes = [self.node]
         for step in steps[:-1]:
             wholes.append(step.read(session, wholes[-1]))
@@ -272,6 +317,14 @@ class Storage:
         self.version += 1
         if self.label:
             session.note_written(self.label)
+
+    def check_read(self, steps: tuple[Step, ...]) -> None:
+        """What is read through steps was written through others: print what makes these one."""
+        through = possible_copies(steps)
+        for version, other in self.written:
+            for one in (*through, *other):
+                if (one in through) != (one in other) and one.since <= version:
+                    one.assume()
 
 
 # -- where elements lie in memory, counted in elements
@@ -290,6 +343,18 @@ def _contiguous(shape: Shape) -> Shape:
         found.append(total)
         total = total * size
     return tuple(reversed(found))
+
+
+def unknown_strides(shape: Sequence[Dim]) -> Shape:
+    """Strides of which nothing is known."""
+    return tuple(Dim.size(f"stride {axis}") for axis in range(len(shape)))
+
+
+def certain_strides(step: Step, shape: Shape, strides: Shape) -> Shape | None:
+    """The strides of a view, if the memory can show it for any number of batch axes."""
+    if isinstance(step, Reshape):
+        return reshaped_strides(shape, strides, step.shape)
+    return step.strides(shape, strides)
 
 
 def reshaped_strides(old: Shape, strides: Shape, new: Shape) -> Shape | None:

@@ -13,9 +13,10 @@ from functools import partial
 from typing import Any
 
 from symgrad.budgets import COMPARED_RANKS
-from symgrad.errors import SymgradError
+from symgrad.errors import Location, SymgradError
 from symgrad.frontend.anyrank import rules  # noqa: F401  (fills RULES)
 from symgrad.frontend.anyrank.call import guarded
+from symgrad.frontend.anyrank.serving import typical_rank
 from symgrad.frontend.anyrank.session import (
     MARK,
     AnyRankSession,
@@ -79,7 +80,17 @@ def rank_dependence(
     )  # fmt: skip
     tried = [rank for rank in range(len(apart) + 3) if rank not in apart and rank != 1]
     others = {rank: partial(again, batch_rank=rank) for rank in tried[:COMPARED_RANKS]}
-    return _disagreement(request, cases, others) or apart
+    wrong = _disagreement(request, cases, others)
+    typical = typical_rank(apart)
+    more = None
+    if wrong is None:
+        more = _asks_more(cases, partial(again, batch_rank=typical if typical > 1 else None))
+    if more is None or typical > 1:
+        return wrong or more or apart
+    return rank_dependence(
+        request, answers=answers, given_cotangents=given_cotangents, dtype=dtype,
+        histories=histories, apart=apart | {1},
+    )  # fmt: skip
 
 
 def _traced(
@@ -143,6 +154,23 @@ def _disagreement(
         elif rank > 1 and len(cases) != len(graphs.cases):
             return Observation(f"with {rank} batch axes it has other cases", where)
     return None
+
+
+def _asks_more(
+    cases: Sequence[FunctionCase], make: Callable[[], FunctionGraphs]
+) -> Observation | None:
+    """What traces for any number of batch axes ask, and the one that is judged does not.
+
+    Of fewer axes more tensors are known to lie contiguously.
+    """
+    asked = _questions(cases)
+    known = _questions(make().cases) if asked else {}
+    return next((Observation(what, asked[what]) for what in asked if what not in known), None)
+
+
+def _questions(cases: Sequence[FunctionCase]) -> dict[str, Location | None]:
+    found = {one.what: one.location for case in cases for one in case.assumed}
+    return found | {one.question: one.location for case in cases for one in case.answers}
 
 
 def _skeleton(case: FunctionCase, rank: int | None) -> tuple[Any, ...]:

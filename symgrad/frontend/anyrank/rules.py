@@ -27,9 +27,9 @@ from symgrad.frontend.anyrank.call import (
 from symgrad.frontend.anyrank.session import Layout, is_batch_axis, layout_of
 from symgrad.frontend.anyrank.shape import AnyRankShape, rank_of
 from symgrad.frontend.functions.indexing import getitem
-from symgrad.frontend.functions.movement import sizes_of
+from symgrad.frontend.functions.movement import reshaped, sizes_of, viewed
 from symgrad.frontend.sizes import AnyRankSize, as_dim, is_size
-from symgrad.frontend.tensor import SymbolicTensor, fresh
+from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.frontend.views import Reshape
 from symgrad.ir.dim import Dim, product
 from symgrad.ir.dtype import bool_
@@ -52,9 +52,9 @@ PLACES = """
 """
 SLICES = "index_select index_add index_fill index_copy"
 WHOLE = """
-    clone copy detach detach_ alias cpu cuda float double long bool to astype type type_as
-    zeros_like ones_like empty_like full_like numel nelement is_floating_point is_complex is_tensor
-    result_type element_size get_device requires_grad_ data __deepcopy__ one_hot
+    clone contiguous copy detach detach_ alias cpu cuda float double long bool to astype type
+    type_as zeros_like ones_like empty_like full_like numel nelement is_floating_point is_complex
+    is_tensor result_type element_size get_device requires_grad_ data __deepcopy__ one_hot
 """
 
 
@@ -357,14 +357,7 @@ def _reshaped(call: Call, tensor: Any, sizes: Sequence[Any], *, shares: bool) ->
         wanted = [left if size == -1 else size for size in wanted]
     if session.flat(product(wanted)) != total:
         raise ShapeError("the shape has another number of elements")
-    step = Reshape(tuple(wanted))
-    if step.strides(tensor.node.shape, tensor.strides) is not None:
-        return tensor.shared(step)
-    if shares:
-        raise ShapeError("the memory cannot show that shape")
-    copied = fresh(session.reshape(tensor.node, tuple(wanted)))
-    session.uncertain(tensor.storage, copied.storage)
-    return copied
+    return viewed(tensor, Reshape(tuple(wanted))) if shares else reshaped(tensor, wanted)
 
 
 @rule("flatten ravel")
@@ -404,21 +397,7 @@ def _unflatten(call: Call) -> Any:
         call.refuse("splits an axis into batch axes")
     if layout(tensor) is not None:
         off_batch_axis(call, call.given["dim"], layout(tensor))
-    before = tensor.storage
-    result = call.run()
-    if result.storage is not before:
-        call.session.uncertain(before, result.storage)
-    return result
-
-
-@rule("contiguous")
-def _contiguous(call: Call) -> Any:
-    """Itself or a copy, which may differ where there are no batch axes."""
-    (tensor,) = call.args
-    result = call.run()
-    if result is not tensor:
-        call.session.uncertain(tensor.storage, result.storage)
-    return result
+    return call.run()
 
 
 @rule("is_contiguous")

@@ -44,8 +44,8 @@ def converted(input: Tensor, dtype: DType) -> Tensor:
 
 
 def _conversion(name: str, dtype: DType) -> Callable[..., Tensor]:
-    def call(self: Tensor, **ignored: Any) -> Tensor:
-        return converted(self, dtype)
+    def call(self: Tensor, *, memory_format: Any = None, **ignored: Any) -> Tensor:
+        return to(self, dtype, memory_format=memory_format)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"The tensor in {dtype}."
@@ -57,11 +57,24 @@ for _dtype in ALL:
 
 
 @operation("to", "astype", function=False)
-def to(self: Tensor, *args: Any, dtype: Any = None, copy: bool = False, **ignored: Any) -> Tensor:
+def to(
+    self: Tensor, *args: Any, dtype: Any = None, copy: bool = False, memory_format: Any = None,
+    **ignored: Any,
+) -> Tensor:  # fmt: skip
     """In another dtype, or that of another tensor; devices are ignored.
 
     Of two bools among the arguments the second one is ``copy``, the first one ``non_blocking``.
     """
+    found = _to(self, *args, dtype=dtype, copy=copy)
+    layout = layout_of(memory_format, self.ndim)
+    if layout == "kept" or found.storage is not self.storage:
+        return laid_out(found, memory_format)
+    if layout == "other" or not self.lies_contiguous:
+        return _perhaps_copied(self, settled=False)
+    return self.perhaps_copied("to() gives the tensor itself, and no copy")
+
+
+def _to(self: Tensor, *args: Any, dtype: Any, copy: bool) -> Tensor:
     flags = [arg for arg in args if isinstance(arg, bool)]
     source: Tensor = clone(self) if copy or (len(flags) > 1 and flags[1]) else self
     for arg in (*args, *([dtype] if dtype is not None else [])):
@@ -96,23 +109,66 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 
 
 @operation("clone", "copy")
-def clone(input: Any, **ignored: Any) -> Tensor:
+def clone(input: Any, *, memory_format: Any = None, **ignored: Any) -> Tensor:
     """A copy with memory of its own."""
-    return on_nodes(lambda node: node, (input,), None)
+    found = on_nodes(lambda node: node, (input,), None)
+    return laid_out(found, memory_format)
 
 
 @operation("contiguous", function=False)
-def contiguous(self: Tensor, **ignored: Any) -> Tensor:
+def contiguous(self: Tensor, *, memory_format: Any = None, **ignored: Any) -> Tensor:
     """Itself where it lies contiguously, else a copy that does."""
-    known = questions()
-    if known is not None and known.identity and self.lies_contiguous:
-        kept = known.contiguous(self.storage, self.storage.label, here())
-        return self if kept else fresh(self.node)
-    if self.lies_contiguous:
+    known, session = questions(), current()
+    if layout_of(memory_format, self.ndim) == "other":
+        return _perhaps_copied(self, settled=False)
+    answer = self.surely_contiguous
+    if answer is None and known is not None and known.identity:
+        answer = self.is_contiguous()
+    if answer is not None:
+        return self if answer else fresh(self.node, settled=True)
+    if not self.lies_contiguous:
+        return _perhaps_copied(self, settled=True)
+    if not session.strided:
         return self
-    copied = fresh(self.node)
-    current().uncertain(self.storage, copied.storage)
+    return self.perhaps_copied("contiguous() gives the tensor itself, and no copy", settled=True)
+
+
+def _perhaps_copied(input: Tensor, *, settled: bool) -> Tensor:
+    """A copy where the tensor lies otherwise, as contiguous inputs make it lie."""
+    copied = fresh(input.node, settled=settled)
+    current().uncertain(input.storage, copied.storage)
     return copied
+
+
+_RANKS = {"channels_last": 4, "channels_last_3d": 5}
+"""Orders of axes in memory, and how many axes there have to be."""
+
+
+def layout_of(memory_format: Any, rank: int) -> str:
+    """What a format asks for: ``rows``, strides that are ``kept``, or any ``other`` ones.
+
+    Raises ShapeError for one of another number of axes.
+    """
+    name = str(memory_format).removeprefix("torch.")
+    if memory_format is None or name == "preserve_format":
+        return "kept"
+    if name in ("contiguous_format", "legacy_contiguous_format"):
+        return "rows"
+    if _RANKS.get(name, rank) != rank:
+        raise ShapeError(
+            f"required rank {_RANKS[name]} tensor to use {name} format", location=here()
+        )
+    return "other"
+
+
+def laid_out(made: Tensor, memory_format: Any) -> Tensor:
+    """New memory as a format asks for it."""
+    layout = "kept" if isinstance(made, SelectedTensor) else layout_of(memory_format, made.ndim)
+    if layout == "rows":
+        made.lies_as(made.strides, None)
+    elif layout == "other":
+        made.lies_anyhow()
+    return made
 
 
 @operation("cpu", "cuda", function=False)

@@ -15,7 +15,7 @@ import numpy as np
 from symgrad.errors import DTypeError, ShapeError
 from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import as_dtype, check_fits
-from symgrad.frontend.functions.casting import converted
+from symgrad.frontend.functions.casting import clone, converted, laid_out
 from symgrad.frontend.functions.movement import shape_of, share, whole_shape
 from symgrad.frontend.history import unlinked
 from symgrad.frontend.kinds import is_tensor, refused
@@ -32,12 +32,14 @@ from symgrad.ir.graph import Node
 Tensor = SymbolicTensor
 
 
-def filled(value: Any, shape: tuple[Dim, ...], dtype: DType | None = None) -> Tensor:
+def filled(
+    value: Any, shape: tuple[Dim, ...], dtype: DType | None = None, *, settled: bool = True
+) -> Tensor:  # fmt: skip
     """A tensor of one number (or of one rank-0 tensor)."""
     whole_shape(shape)
     if dtype is not None:
         check_fits(value, dtype)
-    return fresh(current().expand(as_node(value, dtype), shape))
+    return fresh(current().expand(as_node(value, dtype), shape), settled=settled)
 
 
 def _kind(dtype: Any, default: DType | None = None) -> DType:
@@ -49,17 +51,18 @@ def unwritten(name: str, made: Tensor) -> Tensor:
     session = current()
     node = session.apply("unwritten", made.storage.node, made=name)
     node.location = node.location or here()
-    return fresh(node)
+    return fresh(node, settled=made.storage.settled)
 
 
-def _made(name: str, made: Tensor) -> Tensor:
-    return unwritten(name, made) if "empty" in name else made
+def _made(name: str, made: Tensor, memory_format: Any) -> Tensor:
+    return laid_out(unwritten(name, made) if "empty" in name else made, memory_format)
 
 
 def _like(name: str, value: Any, default: DType | None = None) -> Callable[..., Tensor]:
-    def call(input: Any, *, dtype: Any = None, **ignored: Any) -> Tensor:
-        source = as_tensor(input)
-        return _made(f"{name}_like", filled(value, source.node.shape, _kind(dtype, source.dtype)))
+    def call(
+        input: Any, *, dtype: Any = None, memory_format: Any = None, **ignored: Any
+    ) -> Tensor:  # fmt: skip
+        return _made(f"{name}_like", full_like(input, value, dtype=dtype), memory_format)
 
     call.__name__ = call.__qualname__ = f"{name}_like"
     call.__doc__ = f"A tensor of {name} in the shape and dtype of another."
@@ -67,10 +70,12 @@ def _like(name: str, value: Any, default: DType | None = None) -> Callable[..., 
 
 
 def _sized(name: str, value: Any) -> Callable[..., Tensor]:
-    def call(*size: Any, dtype: Any = None, **ignored: Any) -> Tensor:
+    def call(
+        *size: Any, dtype: Any = None, memory_format: Any = None, **ignored: Any
+    ) -> Tensor:  # fmt: skip
         if not size and "size" in ignored:
             size = (ignored["size"],)
-        return _made(name, filled(value, shape_of(size), _kind(dtype)))
+        return _made(name, filled(value, shape_of(size), _kind(dtype)), memory_format)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"A tensor of {name}."
@@ -81,7 +86,8 @@ def _new(name: str, value: Any) -> Callable[..., Tensor]:
     def call(self: Tensor, *size: Any, dtype: Any = None, **ignored: Any) -> Tensor:
         if not size and "size" in ignored:
             size = (ignored["size"],)
-        return _made(f"new_{name}", filled(value, shape_of(size), _kind(dtype, self.dtype)))
+        made = filled(value, shape_of(size), _kind(dtype, self.dtype))
+        return _made(f"new_{name}", made, None)
 
     call.__name__ = call.__qualname__ = f"new_{name}"
     call.__doc__ = f"A tensor of {name} in the dtype of this one."
@@ -103,10 +109,15 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, **ignored: Any) -> Te
 
 
 @operation("full_like", method=False)
-def full_like(input: Any, fill_value: Any, *, dtype: Any = None, **ignored: Any) -> Tensor:
+def full_like(
+    input: Any, fill_value: Any, *, dtype: Any = None, memory_format: Any = None, **ignored: Any
+) -> Tensor:  # fmt: skip
     """A tensor of one number in the shape and dtype of another."""
     source = as_tensor(input)
-    return filled(fill_value, source.node.shape, _kind(dtype, source.dtype))
+    settled = source.certain is None and source.lies_contiguous
+    kind = _kind(dtype, source.dtype)
+    made = filled(fill_value, source.node.shape, kind, settled=settled)
+    return laid_out(made, memory_format)
 
 
 @operation("new_full", function=False)
@@ -149,13 +160,13 @@ def as_tensor_(data: Any, *, dtype: Any = None, copy: Any = None, **ignored: Any
     """The same of numbers; a tensor itself, where it has that dtype, unless it is to be a copy."""
     kind = as_dtype(dtype) if dtype is not None else None
     if isinstance(data, Tensor):
-        source = fresh(data.node) if copy else data
+        source = clone(data) if copy else data
         return source if kind is None else converted(source, kind)
     if kind is not None and kind.is_integer:
         check_fits(data, kind)
     if is_number(data):
         return fresh(as_node(data, kind))
-    return fresh(array_node(current(), data, kind))
+    return fresh(array_node(current(), data, kind), settled=True)
 
 
 # -- ramps

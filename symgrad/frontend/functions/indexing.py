@@ -370,7 +370,8 @@ def _reshaped_in_place(name: str, call: Any) -> None:
 
     def method(self: Tensor, *args: Any) -> Tensor:
         shown: Tensor = call(share(self), *args)
-        self.steps, self.strides = shown.steps, shown.strides
+        self.steps = shown.steps
+        self.lies_as(shown.strides, shown.certain)
         self._cached = None
         return self
 

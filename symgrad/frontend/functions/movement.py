@@ -14,6 +14,7 @@ from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import as_dtype
 from symgrad.frontend.kinds import OperationTypeError, refused
 from symgrad.frontend.lift import as_node, as_tensor, lined_up
+from symgrad.frontend.questions import questions
 from symgrad.frontend.session import current
 from symgrad.frontend.sizes import Shape, as_dim, is_size
 from symgrad.frontend.table import OperationCallError, operation
@@ -103,7 +104,15 @@ def view(input: Tensor, *shape: Any) -> Tensor:
             f"view({shape[0]}) reads the memory of {input.dtype} as another dtype",
             location=here(), hint="to() converts the values",
         )  # fmt: skip
-    return share(input, Reshape(_complete(input, shape)))
+    return viewed(input, Reshape(_complete(input, shape)))
+
+
+def viewed(input: Tensor, step: Reshape) -> Tensor:
+    """A view; that the strides of inputs permit it is printed."""
+    known = questions()
+    if known is not None and not input.surely_shows(step):
+        known.assume_here("view() is called on what its strides permit", here())
+    return share(input, step)
 
 
 @operation("reshape")
@@ -117,8 +126,10 @@ def reshaped(input: Tensor, shape: Sequence[Dim]) -> Tensor:
     """A view where the memory can show that shape, else a copy."""
     step = Reshape(tuple(shape))
     if step.strides(input.node.shape, input.strides) is not None:
-        return share(input, step)
-    copied = fresh(current().reshape(input.node, shape))
+        if input.surely_shows(step):
+            return share(input, step)
+        return share(input.perhaps_copied("reshape() gives a view, and no copy"), step)
+    copied = fresh(current().reshape(input.node, shape), settled=True)
     current().uncertain(input.storage, copied.storage)
     return copied
 

@@ -61,7 +61,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     batch = max(left.rank, right.rank) - 2
     if batch <= 0:
         result = left_core.replace("k", "") + right_core.replace("k", "")
-        return fresh(contract(f"{left_core},{right_core}->{result}", left, right))
+        return fresh(contract(f"{left_core},{right_core}->{result}", left, right), settled=True)
     return _batched(left, right, left_core, right_core)
 
 
@@ -108,7 +108,7 @@ def _of_ranks(name: str, spec: str, *operands: Any) -> Tensor:
                 f"{name} takes a tensor of {len(word)} axes, not {node.rank}", location=here(),
                 hint="matmul (@) takes any number of axes",
             )  # fmt: skip
-    return fresh(contract(spec, *nodes))
+    return fresh(contract(spec, *nodes), settled=True)
 
 
 @operation("mm")

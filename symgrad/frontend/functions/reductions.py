@@ -128,14 +128,16 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
     if isinstance(input, SelectedTensor):
         return _sum_of_selected(input, dim, keepdim, dtype)
     node = as_tensor(input).node
-    return fresh(accumulated(node, dtype, lambda one: reduce("sum", one, dim, keepdim)))
+    found = accumulated(node, dtype, lambda one: reduce("sum", one, dim, keepdim))
+    return fresh(found, settled=True)
 
 
 @operation("prod")
 def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The product over axes (all by default)."""
     node = as_tensor(input).node
-    return fresh(accumulated(node, dtype, lambda one: reduce("prod", one, dim, keepdim)))
+    found = accumulated(node, dtype, lambda one: reduce("prod", one, dim, keepdim))
+    return fresh(found, settled=True)
 
 
 @operation("sum_to_size", function=False)
@@ -168,7 +170,7 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
     node = source.node if dtype is None else current().cast(source.node, as_dtype(dtype))
     if not node.dtype.is_float:
         raise _mean_of_integers()
-    return div(fresh(reduce("sum", node, dim, keepdim)), count(node, dim))
+    return div(fresh(reduce("sum", node, dim, keepdim), settled=True), count(node, dim))
 
 
 @operation("var")
@@ -234,13 +236,13 @@ def _check_elements(op: str, node: Node, dim: Any) -> None:
 @operation("amax")
 def amax(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
     """The greatest element over axes; ties share its gradient."""
-    return fresh(_extreme("amax", as_tensor(input).node, dim, keepdim))
+    return fresh(_extreme("amax", as_tensor(input).node, dim, keepdim), settled=True)
 
 
 @operation("amin")
 def amin(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
     """The least element over axes; ties share its gradient."""
-    return fresh(_extreme("amin", as_tensor(input).node, dim, keepdim))
+    return fresh(_extreme("amin", as_tensor(input).node, dim, keepdim), settled=True)
 
 
 @operation("aminmax")

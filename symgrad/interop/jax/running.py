@@ -50,6 +50,7 @@ class JaxGuest:
     repairs = False
     library = "JAX"
     spawns = True
+    strided = False
     shapes_hint = (
         '; those of a container in sg.verify or symgrad.toml, as in {w = "n m"}, or'
         ' [("n m", "m"), ("m k", "k")] for a list'

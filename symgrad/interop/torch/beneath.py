@@ -61,6 +61,9 @@ def taken_apart(func: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, 
         return result  # of sizes: a number, too
     if not all(one is None or is_traced(one) for one in leaves(result)):
         raise note_limit(missing_op(f"torch.{name}", here()))  # what it says is of no memory
+    for one in leaves(result):
+        if isinstance(one, SymbolicTensor):
+            one.lies_anyhow()  # as torch's own kernel leaves it
     return result
 
 
@@ -96,10 +99,14 @@ def _outward(value: Any) -> Any:
 # -- what torch asks a tensor
 
 
+_OF_INPUTS = "the inputs and the incoming gradients are contiguous"
+_OF_RESULTS = "the memory of what is asked for its strides is contiguous"
+
+
 def _strides(tensor: Any) -> Any:
     known = questions()
-    if known is not None:
-        known.assume("the inputs and the incoming gradients are contiguous", here())
+    if known is not None and tensor.certain is not None:
+        known.assume(_OF_INPUTS if known.name_of(tensor.storage) else _OF_RESULTS, here())
     return tuple(map(as_size, tensor.strides))
 
 

@@ -22,7 +22,7 @@ from symgrad.frontend.lift import as_tensor
 from symgrad.frontend.questions import note_limit, note_raised, observed, questions
 from symgrad.frontend.session import Session, current
 from symgrad.frontend.table import FUNCTIONS
-from symgrad.frontend.tensor import SymbolicTensor, own_names
+from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.frontend.unsupported import missing_op
 from symgrad.frontend.views import contiguous_strides
 from symgrad.interop.torch import beneath, draws
@@ -272,16 +272,18 @@ def _resolve_neg(self: Any) -> Any:
     return self
 
 
-def _resize_as_(self: Any, other: Any, **ignored: Any) -> Any:
+def _resize_as_(self: Any, other: Any, *, memory_format: Any = None) -> Any:
     """A tensor in the shape of another one; of other shapes it holds unknowns then."""
     shape = as_tensor(other).node.shape
+    if memory_format is not None:
+        raise limit("resize_as_ is given a memory format", "make a new tensor")
     if tuple(self.shape) == tuple(inward(other).shape):
         return self
     if self.steps:
         raise limit("a view is resized", "make a new tensor")
     session = current()
     session.note_write(self.storage)
-    own_names(self)["strides"] = contiguous_strides(shape)
+    self.lies_as(contiguous_strides(shape), None)
     unknown = session.draw("real", TensorType(self.storage.node.dtype, shape))
     self.storage.write(session, (), unknown)
     return self

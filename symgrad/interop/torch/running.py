@@ -59,6 +59,7 @@ class TorchGuest:
     library = "torch"
     spawns = False
     shapes_hint = ""
+    strided = True
 
     def variant(self, kind: type) -> type:
         """The class to make tensors and numbers of."""

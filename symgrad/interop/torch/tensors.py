@@ -36,7 +36,8 @@ from symgrad.ir.graph import Node
 _INNER = frozenset(
     ("__new__", "__init__", "__getattr__", "__getattribute__", "__hash__", "__repr__", "write",
      "__setattr__", "__delattr__", "__getstate__", "__dir__", "known_node", "shared", "_no_value",
-     "_leading", "__deepcopy__", "__format__", "type")
+     "surely_shows", "perhaps_copied", "lies_as", "lies_anyhow", "_leading", "__deepcopy__",
+     "__format__", "type")
 )  # fmt: skip
 """Methods that take no operands."""
 
