@@ -286,17 +286,18 @@ class Session:
         """Is it to hold whatever strides the tensors have that the program is given?"""
         return self.guest is not None and self.guest.strided and self.questions is not None
 
+    def perhaps_one(self, storage: Any) -> list[Any]:
+        """Some memory, and all that may be the same memory."""
+        met = [storage]
+        for known in met:
+            for pair in self._perhaps_one:
+                if any(one is known for one in pair):
+                    met += [one for one in pair if not any(one is other for other in met)]
+        return met
+
     def note_write(self, storage: Any) -> None:
         """Some memory is about to be written: what may lie in the same memory has no value then."""
-        todo, met = [storage], [storage]
-        while todo:
-            written = todo.pop()
-            for pair in self._perhaps_one:
-                if any(one is written for one in pair):
-                    new = [one for one in pair if not any(one is other for other in met)]
-                    todo += new
-                    met += new
-        for one in met[1:]:
+        for one in self.perhaps_one(storage)[1:]:
             one.doubt = one.doubt or (here(),)
             if one.label and self.questions is not None:
                 self.questions.observe(PERHAPS_ONE, here())

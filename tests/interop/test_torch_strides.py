@@ -341,3 +341,54 @@ def test_each_line_is_printed() -> None:
     report = sg.verify(square(backward), "n m")
     printed = [one for one in report.inputs["x"].conditions if one.kind == "asked"]
     assert str(report.verdict) != "PROVED" or len(printed) == 2
+
+
+OVERLAPPING = """
+y.mul_(y[:, :1])
+y *= y[:, :1]
+y.div_(y[:, 1:2])
+y[:, 1:] = y[:, :-1]
+y[:, 1:].add_(y[:, :-1])
+y[:, 1:] += y[:, :-1]
+y[1:][0] += y[:-1][1][:1]
+y.addcmul_(y[:, :1], y[:, :1])
+torch.mul(y, y[:, :1], out=y)
+torch.matmul(y, y.mT, out=y)
+y.copy_(y.mT)
+y.index_add_(0, torch.tensor([0]), y[:1])
+y.mT.contiguous().mul_(y)
+""".strip().splitlines()
+"""What torch refuses, or computes in an order of its own."""
+APART = """
+y.mul_(y)
+y *= y
+y.add_(y.sum())
+y[:, 0] = y[:, 1]
+y[0].mul_(y[1])
+y[:, :2].mul_(y.chunk(2, -1)[1])
+y[:, ::2].add_(y[:, 1::2])
+y.add_(y.detach())
+y.add_(y.view(y.shape))
+torch.exp(y, out=y)
+y[:] = y
+y[:, 0] *= 2
+y.mul_(y[:, :1].clone())
+y[:, 1:].add_(y[:, :-1] * 1)
+""".strip().splitlines()
+
+
+def written(text: str) -> Any:
+    """A backward that makes a call, whose result no gradient depends on."""
+    names: dict[str, Any] = {"torch": torch}
+    exec(f"def backward(x, g):\n y = 1 * x\n {text}\n return 2 * x * g + 0 * y", names)
+    return names["backward"]
+
+
+@pytest.mark.parametrize("text", OVERLAPPING)
+def test_a_write_that_reads_what_it_writes_elsewhere_is_undecided(text: str) -> None:
+    assert str(sg.verify(square(written(text)), "4 4").verdict) == "UNDECIDED"
+
+
+@pytest.mark.parametrize("text", APART)
+def test_a_write_that_reads_in_step_or_apart_is_proved(text: str) -> None:
+    assert str(sg.verify(square(written(text)), "4 4").verdict) == "PROVED"

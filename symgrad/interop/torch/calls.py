@@ -25,7 +25,7 @@ from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.frontend.unsupported import missing_op
 from symgrad.frontend.views import contiguous_strides
-from symgrad.interop.torch import beneath, draws
+from symgrad.interop.torch import beneath, draws, overlaps
 from symgrad.interop.torch.constants import (
     inward,
     is_real,
@@ -61,10 +61,6 @@ RANDOM = _words(
 )
 """Functions that draw random numbers."""
 
-_WRITES = _words(
-    "__iadd__ __isub__ __imul__ __itruediv__ __idiv__ __ifloordiv__ __imod__ __ipow__ __iand__ "
-    "__ior__ __ixor__ __ilshift__ __irshift__ __setitem__ __delitem__ __set__ __delete__"
-)
 _PRIVATE = _words("_stacklevel")
 _SPECIAL = {
     "special_expit": "sigmoid", "special_gammaln": "lgamma", "special_psi": "digamma",
@@ -81,6 +77,8 @@ def call(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     values = list(leaves((*args, *kwargs.values())))
     traced = any(map(is_traced, values))
     _check_written(name, args, kwargs, traced=traced)
+    if traced and args and overlaps.writes(name):
+        overlaps.check_written(name, args, kwargs)
     if name in draws.NAMES and (traced or name in ("rand", "randn", "normal")):
         found = draws.drawn(
             name, [inward(one) for one in args], {key: inward(kwargs[key]) for key in kwargs}
@@ -95,6 +93,7 @@ def call(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         return _natively(func, name, args, kwargs)
     out = kwargs.get("out")
     if out is not None:
+        overlaps.check(name, inward(out), (*args, *kwargs.values()))
         return _into(out, call(func, args, {**kwargs, "out": None}))
     own = {key: inward(kwargs[key]) for key in kwargs if key not in (*_PRIVATE, "out")}
     return outward(_apply(func, name, [inward(one) for one in args], own), name)
@@ -129,7 +128,7 @@ def _check_written(
     """Raises EffectError for a write into a tensor from outside, and for ``out=``."""
     if kwargs.get("out") is not None and not is_traced(kwargs["out"]):
         raise limit(f"{name} is called with out=", "assign the result")
-    in_place = name in _WRITES or (name.endswith("_") and not name.endswith("__"))
+    in_place = overlaps.writes(name)
     target = args[0] if args else None
     if name == "requires_grad_" and not traced:
         return

@@ -27,7 +27,7 @@ from symgrad.frontend.questions import note_limit, note_raised
 from symgrad.frontend.sizes import SymFloat, SymInt, computed
 from symgrad.frontend.tensor import FIELDS, Hidden, SymbolicTensor, own_names
 from symgrad.frontend.unsupported import missing_op
-from symgrad.interop.torch import beneath, calls
+from symgrad.interop.torch import beneath, calls, overlaps
 from symgrad.interop.torch.constants import inward, plain_value
 from symgrad.interop.torch.dtypes import theirs
 from symgrad.interop.torch.numbers import SizeNode
@@ -166,10 +166,13 @@ def _hidden(kind: type, name: str, method: Any) -> Hidden:
 
 def _operand_taking(method: Callable[..., Any]) -> Callable[..., Any]:
     """The method, which takes tensors of torch's as constants."""
+    writes = overlaps.writes(method.__name__)
 
     @functools.wraps(method)
     def called(self: Any, *args: Any, **kwargs: Any) -> Any:
         named = {name: inward(kwargs[name]) for name in kwargs}
+        if writes:
+            overlaps.check_written(method.__name__, (self, *args), kwargs)
         try:
             found = method(self, *map(inward, args), **named)
         except SymgradError as error:
