@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import combinations_with_replacement
-from typing import Any
+from typing import Any, TypeGuard
 
 import islpy
 
@@ -35,6 +35,7 @@ class Integers:
     def __init__(self) -> None:
         self._facts: list[Dim] = []
         self._bounds: dict[str, list[Bounds]] = {}
+        self._limits: dict[str, tuple[int, int]] = {}
         self._known: dict[tuple[Dim, tuple[Dim, ...], int], bool] = {}
         self._working: set[Dim] = set()
         self._of_axes: dict[Axis, tuple[Dim, ...]] = {}
@@ -62,10 +63,18 @@ class Integers:
         self._bounds.setdefault(tensor, []).append(bounds)
         self._version += 1
 
+    def limit(self, array: str, low: int, high: int) -> None:
+        """The range of every element of an array, now and before."""
+        self._limits[array] = low, high
+
     def know(self, axis: Axis, *facts: Dim) -> None:
         """What holds for each value of an axis, besides its range."""
         self._of_axes[axis] = facts
         self._version += 1
+
+    def has_facts(self, axis: Axis) -> bool:
+        """Is more known of it than its range?"""
+        return axis in self._of_axes
 
     def range_of(self, axis: Axis) -> list[Dim]:
         """The facts of an axis."""
@@ -102,15 +111,21 @@ class Integers:
     def settled(self, dim: Dim) -> Dim:
         """It with the minima and quotients that the facts decide."""
         for atom in sorted(dim.atoms, key=lambda one: one.key):
-            if isinstance(atom, Derived):
+            if isinstance(atom, Derived) or _is_named_number(atom):
                 known = self._decided(atom)
                 if known is not None:
                     return self.settled(put(dim, {atom: known}))
         return dim
 
-    def _decided(self, atom: Derived) -> Dim | None:
+    def _decided(self, atom: Derived | Element) -> Dim | None:
+        if isinstance(atom, Element):
+            return Dim.of(1) if self.same(Dim.of(atom), Dim.of(1)) else None
         left, right = atom.left, atom.right
+        if atom.function == "mod":
+            return left - right * quotient(left, right)
         if atom.function == "floordiv":
+            if self.entails(1 - right) and self.entails(right - 1):
+                return left
             whole = whole_part(left, right)
             return whole if self.within(left - whole * right, right) else None
         for side, other in ((left, right), (right, left)):
@@ -164,18 +179,28 @@ class Integers:
 
     def _linear(self, goal: Dim) -> bool:
         facts = self._all_facts([goal, *self._facts])
-        if _empty(_related([*facts, -goal - 1], goal)):
+        if _is_product_of_sizes(goal + 1):
+            sizes = [Dim.of(size) for size in goal.atoms]
+            if len(sizes) > 1 or sizes[0] != goal + 1:
+                return all(self.entails(size - 1) for size in sizes)
+            if _empty([put(one, {size.atom: Dim.of(0)}) for size in sizes for one in facts]):
+                return True
+        related = _related([*facts, -goal - 1], goal)
+        if _empty(related) or _empty_by_cases(related):
             return True
         needed = {one for dim in (goal, *facts) for one, _ in dim.terms if _degree(one) > 1}
         if not needed or len(facts) > _MOST_FACTS:
             return False
-        products = []
-        for left, right in combinations_with_replacement([*facts, -goal - 1], 2):
+        products, denial = [], -goal - 1
+        own: list[Dim] = []
+        for left, right in combinations_with_replacement([*facts, denial], 2):
             product = left * right
             monomials = [one for one, _ in product.terms if _degree(one) > 1]
             if monomials and all(one in needed for one in monomials):
                 products.append(product)
-        return bool(products) and _empty(_related([*facts, *products, -goal - 1], goal))
+                if right is denial:
+                    own.append(product)
+        return bool(products) and _empty(_related([*facts, *products, denial], goal, *own))
 
     def _all_facts(self, roots: Sequence[Dim]) -> list[Dim]:
         """The facts, and those of every atom in them and in ``roots``."""
@@ -197,11 +222,11 @@ class Integers:
         if isinstance(atom, Axis):
             return self.range_of(atom)
         if isinstance(atom, Element):
-            return [
-                fact
-                for bounds in self._bounds.get(atom.tensor, ())
-                for fact in bounds(atom.indices)
-            ]
+            found = [one for each in self._bounds.get(atom.tensor, ()) for one in each(atom.indices)]
+            low_high = self._limits.get(atom.tensor.split(" ")[-1])
+            if low_high is not None:
+                found += [value - low_high[0], low_high[1] - value]
+            return found
         assert isinstance(atom, Derived)
         left, right = atom.left, atom.right
         if atom.function == "min":
@@ -211,11 +236,29 @@ class Integers:
         if not self.entails(right - 1):
             return []
         above = [value] if atom.function == "floordiv" and self.entails(left) else []
+        extent = _extent(Dim.of(atom))
+        if extent is not None:
+            above.append(extent - 1 - value)
         if atom.function == "mod":
             quotient = Dim.of(Derived("floordiv", left, right))
             equal = left - quotient * right - value
             return [value, right - 1 - value, equal, -equal]
         return [*above, left - right * value, right * value + right - 1 - left]
+
+
+def _is_named_number(atom: Atom) -> TypeGuard[Element]:
+    return isinstance(atom, Element) and atom.tensor.startswith("#")
+
+
+def _extent(dim: Dim) -> Dim | None:
+    """What an axis, or a quotient of one that comes out even, lies below."""
+    atom = dim.atom
+    if isinstance(atom, Axis):
+        return atom.extent
+    if isinstance(atom, Derived) and atom.function == "floordiv":
+        inner = _extent(atom.left)
+        return None if inner is None else inner.exact_quotient(atom.right)
+    return None
 
 
 def uppers(extent: Dim) -> tuple[Dim, ...]:
@@ -256,11 +299,16 @@ def greatest(left: Dim, right: Dim) -> Dim:
 
 
 def quotient(left: Dim, right: Dim) -> Dim:
-    """``left // right``, divided only where it comes out even."""
+    """``left // right``, for divisors above 0; divided only where it comes out even."""
     if left.constant is not None and right.constant:
         return Dim.of(left.constant // right.constant)
     exact = left.exact_quotient(right)
-    return exact if exact is not None else Dim.of(Derived("floordiv", left, right))
+    if exact is not None:
+        return exact
+    inner = left.atom
+    if isinstance(inner, Derived) and inner.function == "floordiv":
+        return quotient(inner.left, inner.right * right)
+    return Dim.of(Derived("floordiv", left, right))
 
 
 def whole_part(rest: Dim, step: Dim) -> Dim:
@@ -358,6 +406,12 @@ def _bounds(atom: Axis | Element, other: Axis | Element) -> bool:
     return any(other in dim.atoms for dim in dims)
 
 
+def _is_product_of_sizes(dim: Dim) -> bool:
+    return len(dim.terms) == 1 and dim.terms[0][1] > 0 and all(
+        isinstance(atom, Size) for atom in dim.atoms
+    )
+
+
 def _without_common_sizes(goal: Dim) -> Dim:
     """``goal`` divided by the sizes and axes that each of its terms holds.
 
@@ -382,9 +436,9 @@ def _without_common_sizes(goal: Dim) -> Dim:
     return Dim(shorter)
 
 
-def _related(constraints: Sequence[Dim], goal: Dim) -> list[Dim]:
-    """Those that share a monomial with ``goal``, or with one that does."""
-    monomials = {one for one, _ in goal.terms if one}
+def _related(constraints: Sequence[Dim], *seeds: Dim) -> list[Dim]:
+    """Those that share a monomial with a seed, or with one that does."""
+    monomials = {one for seed in seeds for one, _ in seed.terms if one}
     if not monomials:
         return list(constraints)
     taken: list[Dim] = []
@@ -399,6 +453,18 @@ def _related(constraints: Sequence[Dim], goal: Dim) -> list[Dim]:
                 monomials |= own
                 grew = True
     return taken
+
+
+def _empty_by_cases(constraints: Sequence[Dim]) -> bool:
+    """Do no integers satisfy them, whichever side a minimum is that one of them bounds?"""
+    for one in constraints:
+        for atom in _outermost(one, -1):
+            cases = (
+                [*(put(one, {atom: side}) for one in constraints), other - side]
+                for side, other in ((atom.left, atom.right), (atom.right, atom.left))
+            )
+            return all(_empty(case) or _empty_by_cases(case) for case in cases)
+    return False
 
 
 def _empty(constraints: Sequence[Dim]) -> bool:

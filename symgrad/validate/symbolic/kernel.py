@@ -5,20 +5,23 @@ In: the C text, the kernel's graph, what holds of its sizes.  Out: ``Outcome``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from symgrad.index.lower import Lowering
 from symgrad.ir.dim import Dim, Element
-from symgrad.ir.dtype import DType
-from symgrad.ir.expr import Expr
+from symgrad.ir.dtype import DType, bool_
+from symgrad.ir.expr import Expr, Reduce, rebuild
 from symgrad.ir.graph import Graph, Node
-from symgrad.validate.source import Unit, Unsupported, parse
+from symgrad.validate.source import INTEGERS, Unit, Unsupported, parse
 from symgrad.validate.symbolic.integers import Integers
 from symgrad.validate.symbolic.machine import WORKSPACE, Machine, Pointer, Typed
 from symgrad.validate.symbolic.memory import Array, NotShown
 from symgrad.validate.symbolic.normal import Reals
 from symgrad.validate.symbolic.values import Values
+
+
+_RANGES = {1: INTEGERS["int8_t"], 2: INTEGERS["int16_t"], 4: INTEGERS["int32_t"], 8: INTEGERS["int64_t"]}
 
 
 @dataclass(frozen=True)
@@ -114,10 +117,10 @@ class _Path:
             strided |= own in names
             strides.append(Dim.size(own) if own in names else run)
             run = run * node.shape[place]
-        self.machine.arrays[name] = Array(
+        self.machine.add(Array(
             name, ctype, None if strided else run, tuple(node.shape), tuple(reversed(strides)),
             read_only=read_only, given=True,
-        )  # fmt: skip
+        ))  # fmt: skip
 
     def _check_output(self, name: str, node: Node, lowering: Lowering, reals: Reals) -> None:
         axes = [self.values.axis("o", extent) for extent in node.shape]
@@ -150,4 +153,20 @@ class _Path:
                 return self._flattened(lowering, lowering.element(node, indices, body=True))
             return self.values.pool.access(tensor, (self._flat(tensor, indices),), dtype)
 
-        return self.values.replaced(root, {}, element)
+        return self._floored(self.values.replaced(root, {}, element))
+
+    def _floored(self, root: Expr) -> Expr:
+        """The greatest of no integers is the least of their type."""
+        pool = self.values.pool
+
+        def rule(expr: Expr, new: Mapping[Expr, Expr]) -> Expr | None:
+            if not (isinstance(expr, Reduce) and expr.dtype.is_integer):
+                return None
+            ends = {"max": ("maximum", 0), "min": ("minimum", 1)}.get(expr.kind)
+            if ends is None or expr.dtype == bool_:
+                return None
+            found = pool.reduce(expr.kind, expr.axis, new[expr.body])
+            end = pool.integer(_RANGES[expr.dtype.itemsize][ends[1]], expr.dtype)
+            return pool.call(ends[0], end, found, dtype=expr.dtype)
+
+        return rebuild(pool, [root], rule)[root]

@@ -40,11 +40,12 @@ from symgrad.validate.symbolic.memory import (
     NotShown,
     Write,
     injective,
+    lies_within,
     match,
     renamed,
 )
 from symgrad.validate.symbolic.normal import Reals
-from symgrad.validate.symbolic.values import Values
+from symgrad.validate.symbolic.values import Values, facts_of
 
 DTYPES = {"float": float32, "double": float64, "int": int64}
 
@@ -114,10 +115,13 @@ class Machine:
     def run(self, name: str, arguments: Mapping[str, Typed]) -> Typed | None:
         """Execute a function of the unit; what it returns."""
         try:
-            return self._body(name, arguments)
+            result = self._body(name, arguments)
         except NotShown as problem:
             problem.line = problem.line or self._line
             raise
+        for condition, truth in self.conditions:
+            self._assume(condition, truth)
+        return result
 
     def _body(self, name: str, arguments: Mapping[str, Typed]) -> Typed | None:
         outer, self._scopes = self._scopes, [Scope(dict(arguments))]
@@ -190,9 +194,15 @@ class Machine:
                 value = self._converted(self._evaluate(node.init), _base(kind))
                 self._store(self._look(node.name).value, value)
 
+    def add(self, array: Array) -> None:
+        """An array that pointers lead to."""
+        self.arrays[array.name] = array
+        if array.ctype in ("int8_t", "int16_t", "int32_t"):
+            self.integers.limit(array.name, *INTEGERS[array.ctype])
+
     def _local(self, name: str, ctype: str, count: Dim, *, scalar: bool = False) -> None:
         array = f"{name}'{len(self.arrays)}"
-        self.arrays[array] = Array(array, ctype, count)
+        self.add(Array(array, ctype, count))
         self._frames[-1].local.add(array)
         self._bind(
             name, Typed(f"{ctype} cell" if scalar else f"{ctype} *", Pointer(array, Dim.of(0)))
@@ -227,7 +237,7 @@ class Machine:
         exact = count.exact_quotient(BYTES[ctype])
         if exact is None:
             raise NotShown(f"{count} bytes are not shown to hold whole numbers of {ctype}")
-        self.arrays[array] = Array(array, ctype, exact)
+        self.add(Array(array, ctype, exact))
         self._frames[0].local.add(array)
         return Typed(f"{ctype} *", Pointer(array, Dim.of(0)))
 
@@ -244,9 +254,9 @@ class Machine:
         target = self._place(node.lvalue)
         ctype = self.arrays[target.array].ctype
         value = self._evaluate(node.rvalue)
-        if node.op == "|=" and _is_truth(value):
+        if node.op in ("|=", "&=") and _is_truth(value):
             old = Typed("int", self._flag(self._read(target.array, target.offset)))
-            value = self._binary("|", old, value)
+            value = self._binary(node.op[0], old, value)
         elif node.op != "=":
             value = self._binary(node.op[:-1], self._load(target), value)
         self._store(target, self._converted(value, ctype))
@@ -299,6 +309,14 @@ class Machine:
             for one in postorder([condition])
         ):
             return None
+        return self._chosen(condition)
+
+    def _chosen(self, condition: Expr) -> bool:
+        if isinstance(condition, Literal):
+            return bool(condition.value)
+        if isinstance(condition, Call) and condition.function in ("logical_or", "logical_and"):
+            enough = condition.function == "logical_or"
+            return any(self._chosen(one) == enough for one in condition.operands) == enough
         for known, truth in self.conditions:
             if known is condition:
                 return truth
@@ -474,11 +492,12 @@ class Machine:
     def _check(self, name: str, address: Dim, what: str) -> None:
         """The address lies in the array."""
         array = self.arrays[name]
-        if array.count is not None and self.integers.within(address, array.count):
+        if array.count is not None and lies_within(self.integers, address, array.count):
             return
         if array.shape:
-            axes = [self.values.axis("s", extent) for extent in array.shape if extent != 1]
-            steps = [s for s, extent in zip(array.strides, array.shape, strict=True) if extent != 1]
+            merged = list(array.merged())
+            axes = [self.values.axis("s", extent) for extent, _ in merged]
+            steps = [step for _, step in merged]
             walk = sum(
                 (step * Dim.of(axis) for step, axis in zip(steps, axes, strict=True)), Dim.of(0)
             )
@@ -576,11 +595,9 @@ class Machine:
     def _binary(self, operator: str, left: Typed, right: Typed) -> Typed:
         if isinstance(left.value, Pointer) or isinstance(right.value, Pointer):
             return self._moved(operator, left, right)
-        if operator in ("||", "&&", "|", "&") and (
-            operator in ("||", "&&") or (_is_truth(left) and _is_truth(right)) or operator == "|"
-        ):
-            if operator == "|" and not (_is_truth(left) or _is_flag(left)):
-                raise NotShown("| of numbers")
+        if operator in ("||", "&&", "|", "&"):
+            if operator in "|&" and not all(_is_truth(x) or _is_flag(x) for x in (left, right)):
+                raise NotShown(f"{operator} of numbers")
             name = "logical_or" if "|" in operator else "logical_and"
             made = self.values.call(name, self._truth(left), self._truth(right), dtype=bool_)
             return Typed("int", made)
@@ -617,7 +634,8 @@ class Machine:
             raise NotShown(f"{right} is divided by, and was not shown to be at least 1")
         if not self.integers.entails(left):
             raise NotShown(f"{left} is divided, and was not shown to be at least 0")
-        return quotient(left, right) if operator == "/" else left - right * quotient(left, right)
+        whole = self.integers.settled(quotient(left, right))
+        return whole if operator == "/" else left - right * whole
 
     def _moved(self, operator: str, left: Typed, right: Typed) -> Typed:
         if operator == "+" and isinstance(right.value, Pointer):
@@ -635,7 +653,7 @@ class Machine:
         if isinstance(node.to_type.type, c_ast.PtrDecl):
             return made
         ctype = _base(node.to_type.type)
-        if ctype in ("int", "int32_t") and made.ctype in INTEGERS and not _is_truth(made):
+        if ctype == "int" and made.ctype in INTEGERS and not _is_truth(made):
             value = self.values.integer(made.value)
             low, high = INTEGERS[ctype]
             if not (self.integers.entails(value - low) and self.integers.entails(high - value)):
@@ -671,12 +689,36 @@ class Machine:
             return value
         return self.values.call("cast", value, dtype=_dtype(ctype))
 
+    def _fits(self, number: Dim, low: int, high: int) -> bool:
+        """Does it lie in a range, for all that was said of what it is made of?"""
+        if self.integers.entails(number - low) and self.integers.entails(high - number):
+            return True
+        found = extreme(number)
+        if found is not None:
+            return all(self._fits(side, low, high) for side in found[1:])
+        atom = number.atom
+        if not isinstance(atom, Element) or not atom.tensor.endswith("="):
+            return False
+        made = self.values.definition(atom)
+        if isinstance(made, Reduce) and made.kind in ("max", "min"):
+            with self.integers.given(*self.integers.range_of(made.axis)):
+                return self._fits(self.values.integer(made.body), low, high)
+        if not isinstance(made, Call) or made.function not in ("where", "maximum", "minimum"):
+            return False
+        facts: Sequence[Sequence[Dim]] = ([], [])
+        if made.function == "where":
+            facts = [facts_of(self.values, made.operands[0], truth) for truth in (True, False)]
+        for fact, side in zip(facts, made.operands[-2:], strict=True):
+            with self.integers.given(*fact):
+                if not self._fits(self.values.integer(side), low, high):
+                    return False
+        return True
+
     def _wrapped(self, number: Dim, ctype: str) -> Dim:
         """A number in a narrower type, reduced to its range where it may leave it."""
-        low, high = INTEGERS[ctype]
-        if self.integers.entails(number - low) and self.integers.entails(high - number):
+        if self._fits(number, *INTEGERS[ctype]):
             return number
-        short = {"int8_t": "i8", "int16_t": "i16", "int32_t": "i32"}.get(ctype)
+        short = {"int8_t": "i8", "int16_t": "i16", "int32_t": "i32", "uint8_t": "u8"}.get(ctype)
         if short is None:
             raise NotShown(f"{number} becomes {ctype}, and was not shown to fit")
         dtype = next(one for one in BY_NAME.values() if one.short == short)
@@ -870,56 +912,145 @@ class Machine:
     # -- loops
 
     def _loop(self, node: c_ast.For, directive: Directive | None) -> None:
-        name, low, high, step = self._head(node)
-        extent = high - low if step == 1 else self._rounded(high - low, step)
-        axis = self.values.axis(name, extent)
-        if step != 1:
-            self.integers.know(axis, high - 1 - low - step * Dim.of(axis))
+        head = self._head(node)
+        if self._once(node, head):
+            return
+        count = self._rounded(head.length, head.step)
+        digits = self._digits(node, head) if head.low == 0 and head.step == 1 else []
+        if digits:
+            self._nested(node, head, directive, [*digits, count], Dim.of(0))
+        else:
+            axis = self.values.axis(head.name, count)
+            if head.step != 1:
+                self.integers.know(axis, head.length - 1 - head.step * Dim.of(axis))
+            self._over(node, head, directive, axis, head.at(Dim.of(axis)))
+
+    def _over(
+        self, node: c_ast.For, head: Head, directive: Directive | None, axis: Axis, value: Dim,
+        inside: Callable[[], None] | None = None,
+    ) -> None:  # fmt: skip
+        """One loop over an axis; ``inside``: what it runs in the place of the body."""
         line = self.unit.line(node)
         with self.integers.given(*self.integers.range_of(axis)):
             with self._frame(self._targets(node.stmt)) as frame:
-                self._scopes.append(Scope({name: Typed("int64_t", low + step * Dim.of(axis))}))
-                self._block(node.stmt)
-                self._scopes.pop()
+                if inside is not None:
+                    inside()
+                else:
+                    self._scopes.append(Scope({head.name: Typed("int64_t", value)}))
+                    self._block(node.stmt)
+                    self._scopes.pop()
                 number = len(self._frames) - 1
             summary = Summary(self, frame, number, axis, directive, line)
             summary.iterations()
         summary.put()
 
+    def _nested(
+        self, node: c_ast.For, head: Head, directive: Directive | None, divisors: list[Dim],
+        value: Dim,
+    ) -> None:  # fmt: skip
+        """A loop over rows of several axes, as loops over each.
+
+        ``divisors``: the lengths of what is left to walk over, each a multiple of the one before.
+        """
+        *inner, whole = divisors
+        step = inner[-1] if inner else Dim.of(1)
+        extent = whole.exact_quotient(step)
+        assert extent is not None
+        axis = self.values.axis(head.name, extent)
+        value = value + step * Dim.of(axis)
+        inside = (lambda: self._nested(node, head, directive, inner, value)) if inner else None
+        self._over(node, head, directive, axis, value, inside)
+
+    def _digits(self, node: c_ast.For, head: Head) -> list[Dim]:
+        """What the body divides the variable by, each a divisor of the next, and of the length."""
+        found: dict[Dim, None] = {}
+        for one in _kind(node.stmt, c_ast.BinaryOp):
+            if one.op in "%/" and not _assigned(node.stmt, _names(one)):
+                left, right = one.left, one.right
+                outer = Dim.of(1)
+                while isinstance(left, c_ast.BinaryOp) and left.op == "/":
+                    outer = outer * self._integer(left.right)
+                    left = left.left
+                if _is(left, head.name):
+                    found[outer * self._integer(right)] = None
+                    found[outer] = None
+        chain: list[Dim] = []
+        for one in sorted(found, key=lambda dim: max((sum(p for _, p in m) for m, _ in dim.terms), default=0)):
+            last = chain[-1] if chain else Dim.of(1)
+            if one != last and one != head.length:
+                if one.exact_quotient(last) is None or head.length.exact_quotient(one) is None:
+                    return []
+                chain.append(one)
+        return chain
+
+    def _once(self, node: c_ast.For, head: Head) -> bool:
+        """A loop that runs at most once, as the condition that it is."""
+        if not self.integers.entails(head.step - head.length):
+            return False
+        pool = self.values.pool
+        runs = self.values.call("lt", pool.integer(0), pool.integer(head.length), dtype=bool_)
+        decided = self._decided(runs)
+        if decided is None:
+            return False
+        if len(self._frames) == 1:
+            self._assume(runs, decided)
+        if decided:
+            with self._assumed(runs, True):
+                self._scopes.append(Scope({head.name: Typed("int64_t", head.at(Dim.of(0)))}))
+                self._block(node.stmt)
+                self._scopes.pop()
+        return True
+
     def _rounded(self, length: Dim, step: Dim) -> Dim:
         """How often a loop runs: a number of its own, of which it is known that it is enough."""
+        if step == 1:
+            return length
         if not self.integers.entails(step - 1):
             raise NotShown(f"a loop's step {step} was not shown to be at least 1")
+        if length.constant is not None and step.constant:
+            return Dim.of(-(-length.constant // step.constant))
         return Dim.of(Element(TRIPS, (length, step)))
 
-    def _head(self, node: c_ast.For) -> tuple[str, Dim, Dim, Dim]:
-        """``for (int64_t i = low; i < high; i += step)``."""
+    def _head(self, node: c_ast.For) -> Head:
+        """``for (int64_t i = low; i < high; i += step)``, or ``(i = high - 1; i >= low; i--)``."""
         if not isinstance(node.init, c_ast.DeclList) or len(node.init.decls) != 1:
             raise NotShown("a loop that declares no variable of its own")
         declared = node.init.decls[0]
-        low = self._integer(declared.init)
+        name, first = declared.name, self._integer(declared.init)
         condition, advance = node.cond, node.next
-        name = declared.name
-        if not (
-            isinstance(condition, c_ast.BinaryOp)
-            and condition.op == "<"
-            and _is(condition.left, name)
-        ):
-            raise NotShown("a loop with another condition than <")
-        high = self._integer(condition.right)
+        if not (isinstance(condition, c_ast.BinaryOp) and _is(condition.left, name)):
+            raise NotShown("a loop whose condition is no comparison of its variable")
+        end = self._integer(condition.right)
+        one_on = isinstance(advance, c_ast.UnaryOp) and _is(advance.expr, name)
+        if condition.op == ">=" and one_on and advance.op in ("p--", "--"):
+            return Head(name, end, first - end + 1, Dim.of(1), down=True)
+        if condition.op == "<" and one_on and advance.op in ("p++", "++"):
+            return Head(name, first, end - first, Dim.of(1))
         if (
-            isinstance(advance, c_ast.UnaryOp)
-            and advance.op in ("p++", "++")
-            and _is(advance.expr, name)
-        ):
-            return name, low, high, Dim.of(1)
-        if (
-            isinstance(advance, c_ast.Assignment)
+            condition.op == "<"
+            and isinstance(advance, c_ast.Assignment)
             and advance.op == "+="
             and _is(advance.lvalue, name)
         ):
-            return name, low, high, self._integer(advance.rvalue)
-        raise NotShown("a loop that does not count up")
+            return Head(name, first, end - first, self._integer(advance.rvalue))
+        raise NotShown("a loop that counts neither up to an end nor down to one")
+
+
+@dataclass(frozen=True)
+class Head:
+    """A loop over ``low``, ``low + step``, ...: so many below ``low + length``, or the same down."""
+
+    name: str
+    low: Dim
+    length: Dim
+    step: Dim
+    down: bool = False
+
+    def at(self, place: Dim) -> Dim:
+        """The variable's value in an iteration."""
+        if self.down:
+            return self.low + self.length - 1 - place
+        return self.low + self.step * place
 
 
 @dataclass(frozen=True)
@@ -1015,12 +1146,7 @@ class Summary:
         assert write.value is not None
         tensor = before(self._number, write.array)
         old = self._values.pool.access(tensor, (write.address,), write.value.dtype)
-        for kind, operator in (
-            ("sum", "add"),
-            ("max", "maximum"),
-            ("min", "minimum"),
-            ("any", "logical_or"),
-        ):
+        for kind, operator in _OPERATORS.items():
             part = _without(self._values, write.value, old, operator)
             if part is not None and not _holds_expr(part, old):
                 return kind, part
@@ -1034,9 +1160,7 @@ class Summary:
         for operator, name in directive.reductions:
             found = self._machine._look(name).value
             if isinstance(found, Pointer):
-                names[found.array] = {"+": "sum", "|": "any", "max": "max", "min": "min"}.get(
-                    operator
-                )
+                names[found.array] = _CLAUSES.get(operator)
         for array, (_, kind, _) in self._sums.items():
             if names.get(array) != kind:
                 raise NotShown(
@@ -1165,10 +1289,9 @@ class Summary:
 
     def _total(self, write: Write, kind: str, part: Expr) -> Write:
         start = self._machine._fetch(write.array, write.address, len(self._machine._frames) - 1)
-        first = self._values.substitute(part, {self._axis: Dim.of(-1)}) if kind == "sum" else None
+        first = self._values.substitute(part, {self._axis: Dim.of(-1)})
         if (
-            first is not None
-            and self._same(first, start)
+            self._same(first, start)
             and self._integers.entails(self._axis.extent)
         ):
             longer = self._values.axis(self._axis.name, self._axis.extent + 1)
@@ -1188,38 +1311,14 @@ class Summary:
     def _plus(self, kind: str, start: Expr, total: Expr) -> Expr:
         if _is_start(kind, start):
             return total
-        operator = {"sum": "add", "max": "maximum", "min": "minimum", "any": "logical_or"}[kind]
-        if start.dtype.is_integer and kind == "sum":
-            return self._values.expression(
-                self._values.integer(start) + self._values.integer(total)
-            )
+        operator = _OPERATORS[kind]
+        if start.dtype.is_integer and kind in ("sum", "prod"):
+            one, other = self._values.integer(start), self._values.integer(total)
+            return self._values.expression(one + other if kind == "sum" else one * other)
         return self._values.call(operator, start, total, dtype=start.dtype)
 
 
 # -- helpers
-
-
-def facts_of(values: Values, condition: Expr, truth: bool) -> list[Dim]:
-    """What a condition says of integers."""
-    if not isinstance(condition, Call):
-        return []
-    function = condition.function
-    if function == "logical_not":
-        return facts_of(values, condition.operands[0], not truth)
-    if function == ("logical_and" if truth else "logical_or"):
-        return [fact for one in condition.operands for fact in facts_of(values, one, truth)]
-    if function not in _OPPOSITE or any(one.dtype.is_float for one in condition.operands):
-        return []
-    if not truth:
-        function = _OPPOSITE[function]
-    left, right = (values.integer(one) for one in condition.operands)
-    if function == "eq":
-        return [left - right, right - left]
-    if function == "ne":
-        gaps = (left - right, right - left)
-        return [gap - 1 for gap in gaps if values.integers.entails(gap)]
-    low, high = (left, right) if function in ("lt", "le") else (right, left)
-    return [high - low - (1 if function in ("lt", "gt") else 0)]
 
 
 def _alternatives(condition: Expr) -> Iterator[Expr]:
@@ -1232,10 +1331,8 @@ def _alternatives(condition: Expr) -> Iterator[Expr]:
 
 def _without(values: Values, value: Expr, old: Expr, operator: str) -> Expr | None:
     """The other operand where ``value`` is ``old`` and it, by an operator; None where it is not."""
-    if operator == "add" and value.dtype.is_integer:
-        dim, start = values.integer(value), values.integer(old)
-        rest = dim - start
-        return values.expression(rest) if rest.terms else None
+    if value.dtype.is_integer and operator in ("add", "mul", "maximum", "minimum"):
+        return _without_integer(values.integer(value), values.integer(old), operator, values)
     if not isinstance(value, Call):
         return None
     if value.function == operator:
@@ -1244,11 +1341,11 @@ def _without(values: Values, value: Expr, old: Expr, operator: str) -> Expr | No
             return right
         if right is old:
             return left
-        if operator == "add":
+        if operator in ("add", "mul"):
             for one, other in ((left, right), (right, left)):
                 part = _without(values, one, old, operator)
                 if part is not None:
-                    return values.call("add", part, other, dtype=value.dtype)
+                    return values.call(operator, part, other, dtype=value.dtype)
     if operator == "add" and value.function == "sub":
         left, right = value.operands
         if left is old:
@@ -1256,6 +1353,30 @@ def _without(values: Values, value: Expr, old: Expr, operator: str) -> Expr | No
         part = _without(values, left, old, operator)
         if part is not None:
             return values.call("sub", part, right, dtype=value.dtype)
+    return None
+
+
+def _without_integer(value: Dim, old: Dim, operator: str, values: Values) -> Expr | None:
+    if operator == "add":
+        rest = value - old
+        return values.expression(rest) if rest.terms else None
+    if operator == "mul":
+        factor = value.exact_quotient(old)
+        return None if factor is None else values.expression(factor)
+    found = extreme(value)
+    if found is None or found[0] != operator or old not in found[1:]:
+        return None
+    return values.expression(found[2] if found[1] == old else found[1])
+
+
+def extreme(value: Dim) -> tuple[str, Dim, Dim] | None:
+    """The lesser, or the greater, of two."""
+    for atom in value.atoms:
+        if isinstance(atom, Derived) and atom.function == "min":
+            for sign, operator in ((1, "minimum"), (-1, "maximum")):
+                base = value - sign * Dim.of(atom)
+                if atom not in base.atoms:
+                    return operator, base + sign * atom.left, base + sign * atom.right
     return None
 
 
@@ -1304,13 +1425,16 @@ def _exactly(
 
 def _is_start(kind: str, start: Expr) -> bool:
     """Does it add nothing?"""
-    if kind == "any":
-        zero = isinstance(start, IntValue) and start.value == 0
-        return zero or (isinstance(start, Literal) and not start.value)
-    wanted = {"sum": 0.0, "max": -np.inf, "min": np.inf}[kind]
-    if isinstance(start, Literal):
-        return float(start.value) == wanted
-    return kind == "sum" and getattr(getattr(start, "value", None), "constant", None) == 0
+    if kind in ("any", "all"):
+        neutral = int(kind == "all")
+        if isinstance(start, IntValue):
+            return start.value == neutral
+        return isinstance(start, Literal) and bool(start.value) == bool(neutral)
+    wanted = {"sum": 0.0, "prod": 1.0, "max": -np.inf, "min": np.inf}[kind]
+    if isinstance(start, (Literal, IntValue)):
+        value = start.value.constant if isinstance(start, IntValue) else start.value
+        return value is not None and float(value) == wanted
+    return False
 
 
 def _is_number(value: Any, wanted: float) -> bool:
@@ -1319,6 +1443,11 @@ def _is_number(value: Any, wanted: float) -> bool:
 
 def _kind(node: Node, kind: type[Node]) -> Iterator[Any]:
     return (one for one in walk(node) if isinstance(one, kind))
+
+
+def _assigned(node: Node, names: set[str]) -> bool:
+    """Does it declare one of these?"""
+    return any(one.name in names for one in _kind(node, c_ast.Decl))
 
 
 def _names(node: Node) -> set[str]:
@@ -1369,8 +1498,11 @@ def _shown(array: str) -> str:
     return array.split("'")[0]
 
 
+_OPERATORS = {
+    "sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "any": "logical_or", "all": "logical_and",
+}  # fmt: skip
+_CLAUSES = {"+": "sum", "*": "prod", "|": "any", "&": "all", "max": "max", "min": "min"}
 _COMPARISONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 _ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod"}
-_OPPOSITE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 _INTEGER_MACROS = {"INT32_MAX": 2**31 - 1, "INT64_MAX": 2**63 - 1, "INT64_MIN": -(2**63)}
 _OF_MATH = {"fabs": "abs", "pow": "pow", "fmax": "maximum", "fmin": "minimum"}

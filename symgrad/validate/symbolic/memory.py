@@ -11,10 +11,10 @@ access to ``before(array)``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from symgrad.ir.dim import Atom, Axis, Dim
+from symgrad.ir.dim import Atom, Axis, Dim, Size
 from symgrad.ir.expr import Expr
 from symgrad.validate.symbolic.integers import Integers, coefficient, put, quotient, whole_part
 
@@ -44,6 +44,22 @@ class Array:
     read_only: bool = False
     given: bool = False
 
+    def merged(self) -> Iterator[tuple[Dim, Dim]]:
+        """Extents with strides; axes that lie in memory like one are one."""
+        extent, step = Dim.of(1), Dim.of(1)
+        for length, stride in reversed(list(zip(self.shape, self.strides, strict=True))):
+            if length == 1:
+                continue
+            if extent == 1:
+                extent, step = length, stride
+            elif stride == extent * step:
+                extent = extent * length
+            else:
+                yield extent, step
+                extent, step = length, stride
+        if extent != 1:
+            yield extent, step
+
 
 @dataclass(frozen=True)
 class Write:
@@ -66,6 +82,32 @@ class Frame:
     writes: list[Write] = field(default_factory=list)
     local: set[str] = field(default_factory=set)
     may_write: frozenset[str] = frozenset()
+
+
+def lies_within(integers: Integers, address: Dim, count: Dim) -> bool:
+    """Is ``0 <= address < count``: as it is, or digit by digit?"""
+    if integers.within(address, count):
+        return True
+    for step in _steps(address):
+        rest = count.exact_quotient(step)
+        if rest is None or rest == 1:
+            continue
+        digit = whole_part(address, step)
+        if not integers.within(address - digit * step, step):
+            digit = digit + quotient(address - digit * step, step)
+        if integers.within(address - digit * step, step) and lies_within(integers, digit, rest):
+            return True
+    return False
+
+
+def _steps(address: Dim) -> Iterator[Dim]:
+    """What digits of an address may be multiplied by, the widest first."""
+    found = {
+        tuple((atom, power) for atom, power in monomial if isinstance(atom, Size))
+        for monomial, _ in address.terms
+    }
+    widest = sorted(found, key=lambda one: sum(power for _, power in one), reverse=True)
+    return (Dim({one: 1}) for one in widest if one)
 
 
 OUTSIDE = "outside"
@@ -140,6 +182,7 @@ def _match(integers: Integers, write: Write, address: Dim) -> Match:
         found = digits(integers, ordered, rest)
         if found is None:
             continue
+        found = _carried(integers, ordered, found)
         mapping: dict[Atom, Dim] = dict(found.items())
         extents = [(found[axis], put(axis.extent, mapping)) for axis in write.axes]
         if all(integers.within(value, extent) for value, extent in extents):
@@ -163,22 +206,49 @@ def _terms_digits(
     return found if not rest.terms or integers.same(rest, Dim.of(0)) else None
 
 
+def _carried(
+    integers: Integers, ordered: Sequence[tuple[Axis, Dim]], digits: dict[Axis, Dim]
+) -> dict[Axis, Dim]:
+    """With one more, or one less, of a step where the digit below it lies beyond its range."""
+    for (upper, step), (lower, width) in zip(ordered, ordered[1:], strict=False):
+        extent = lower.extent
+        if step != extent * width or integers.within(digits[lower], extent):
+            continue
+        for sign in (1, -1):
+            if integers.within(digits[lower] - sign * extent, extent):
+                more = {upper: digits[upper] + sign, lower: digits[lower] - sign * extent}
+                digits = {**digits, **more}
+                break
+    return digits
+
+
 def _quotient_digits(
     integers: Integers, ordered: Sequence[tuple[Axis, Dim]], rest: Dim
 ) -> dict[Axis, Dim] | None:
     """A flat address: quotients and remainders."""
-    if len(ordered) < 2 or ordered[-1][1] != 1 or not integers.entails(rest):
+    if len(ordered) < 2 or ordered[-1][1] != 1:
         return None
     found = {}
-    for axis, step in ordered:
+    for place, (axis, step) in enumerate(ordered):
         if not integers.entails(step - 1):
             return None
         digit = whole_part(rest, step)
         if step != 1 and not integers.within(rest - digit * step, step):
-            digit = digit + quotient(rest - digit * step, step)
+            finer = [width for _, width in ordered[place + 1 :]]
+            digit = digit + _divided(integers, rest - digit * step, step, finer)
         found[axis] = digit
         rest = rest - digit * step
     return found if not rest.terms else None
+
+
+def _divided(integers: Integers, rest: Dim, step: Dim, finer: Sequence[Dim]) -> Dim:
+    """``rest // step``, where both can be divided by a finer step first."""
+    for width in finer:
+        ratio = step.exact_quotient(width)
+        whole = whole_part(rest, width)
+        if ratio is not None and integers.within(rest - whole * width, width):
+            return quotient(whole, ratio)
+    return quotient(rest, step)
 
 
 def _unique(

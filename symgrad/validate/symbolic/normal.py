@@ -9,7 +9,7 @@ rows are sums over the whole.  Nothing else is used; equal polynomials are equal
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -17,10 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir.dim import Axis, Dim, Element
+from symgrad.ir.dim import Axis, Derived, Dim, Element
+from symgrad.ir.dtype import bool_
 from symgrad.ir.expr import Access, Call, Expr, IntValue, Literal, Reduce
 from symgrad.validate.symbolic.integers import put, uppers
-from symgrad.validate.symbolic.values import Values
+from symgrad.validate.symbolic.values import Values, facts_of
 
 Monomial = tuple[tuple["Term", int], ...]
 
@@ -62,7 +63,7 @@ class Term:
         return inner + (self.kind == "reduce")
 
     def __str__(self) -> str:
-        if self.kind == "element":
+        if self.kind in ("element", "bool"):
             return f"{self.parts[0]}[{self.parts[1]}]"
         if self.kind == "integer":
             return str(self.parts[0])
@@ -160,7 +161,8 @@ class Polynomial:
         for left, one in self.terms:
             for right, two in other.terms:
                 monomial = _times(left, right)
-                total[monomial] = total.get(monomial, Fraction(0)) + one * two
+                if monomial is not None:
+                    total[monomial] = total.get(monomial, Fraction(0)) + one * two
         return Polynomial(total)
 
     def __eq__(self, other: object) -> bool:
@@ -181,21 +183,27 @@ class Polynomial:
         return " + ".join(texts) or "0"
 
 
-def _times(left: Monomial, right: Monomial) -> Monomial:
+def _times(left: Monomial, right: Monomial) -> Monomial | None:
+    """A product of monomials; None where it is 0."""
     powers = dict(left)
     for term, power in right:
         powers[term] = powers.get(term, 0) + power
     for term in list(powers):
-        if term.kind == "is" and term.parts[0] == "gt" and powers[term] > 0:
-            base = term.parts[1].single  # x [x > 0] is the positive part of x
-            if base is not None and powers.get(base, 0) > 0:
-                whole = Term("positive", (term.parts[1],))
-                powers[base] -= 1
-                powers[whole] = powers.get(whole, 0) + 1
-                if not powers[base]:
-                    del powers[term]
+        if term.kind != "is" or powers[term] <= 0:
+            continue
+        relation, gap = term.parts
+        base = gap.single
+        present = base is not None and powers.get(base, 0) > 0
+        if relation == "eq" and (present or powers.get(Term("is", ("gt", gap)), 0) > 0):
+            return None
+        if relation == "gt" and present:  # x [x > 0] is the positive part of x
+            whole = Term("positive", (gap,))
+            powers[base] -= 1
+            powers[whole] = powers.get(whole, 0) + 1
+            if not powers[base]:
+                del powers[term]
     kept = [
-        (term, 1 if term.kind == "is" and power > 0 else power)
+        (term, 1 if term.kind in ("is", "bool") and power > 0 else power)
         for term, power in powers.items() if power
     ]  # fmt: skip
     return tuple(sorted(kept, key=lambda item: item[0].key))
@@ -225,7 +233,10 @@ class Reals:
         if isinstance(expr, IntValue):
             return self.integer(expr.value)
         if isinstance(expr, Access):
-            return Polynomial.of(Term("element", (expr.tensor, self._index(expr.indices[0]))))
+            if not expr.indices:
+                return self.integer(Dim.of(Element(expr.tensor, ())))
+            kind = "bool" if expr.dtype == bool_ else "element"
+            return Polynomial.of(Term(kind, (expr.tensor, self._index(expr.indices[0]))))
         if isinstance(expr, Reduce):
             return self.reduce(expr.kind, expr.axis, self.normal(expr.body))
         assert isinstance(expr, Call)
@@ -243,7 +254,7 @@ class Reals:
     def integer(self, dim: Dim) -> Polynomial:
         """An integer as a real number."""
         total = ZERO
-        for monomial, value in dim.terms:
+        for monomial, value in self._integers.settled(dim).terms:
             product = Polynomial.of(value)
             for atom, power in monomial:
                 if isinstance(atom, Element) and atom.tensor.endswith("="):
@@ -254,6 +265,8 @@ class Reals:
                         if atom.indices
                         else Polynomial.of(Term("integer", (Dim.of(atom),)))
                     )
+                elif isinstance(atom, Derived) and atom.function == "min" and _data(atom):
+                    one = self._extreme("minimum", [self.integer(atom.left), self.integer(atom.right)])
                 else:
                     one = Polynomial.of(Term("integer", (self._index(Dim.of(atom)),)))
                 for _ in range(power):
@@ -272,16 +285,18 @@ class Reals:
 
     def _call(self, expr: Call) -> Polynomial:
         function = expr.function
+        if function == "where":
+            return self._choice(*expr.operands)
         operands = [self.normal(one) for one in expr.operands]
         if function in _RATIONAL:
             found: Polynomial = _RATIONAL[function](self, operands)
             return found
         if function in ("eq", "ne", "lt", "le", "gt", "ge"):
+            if function in ("eq", "ne") and all(one.dtype == bool_ for one in expr.operands):
+                same = ONE - _RATIONAL["logical_xor"](self, operands)
+                return same if function == "eq" else ONE - same
             whole = not any(one.dtype.is_float for one in expr.operands)
             return self._relation(function, operands[0] - operands[1], whole)
-        if function == "where":
-            condition, chosen, other = operands
-            return condition * (chosen - other) + other
         if function in ("maximum", "minimum"):
             return self._extreme(function, operands)
         if function == "cast" and (expr.dtype.is_float or not expr.operands[0].dtype.is_float):
@@ -292,7 +307,29 @@ class Reals:
             and power.denominator == 1
         ):
             return self.power(operands[0], int(power))
-        return Polynomial.of(Term(function, tuple(operands)))
+        if function in _WRAPS and operands[0].single is not None:
+            if operands[0].single.kind == function:
+                return operands[0]
+        return Polynomial.of(Term(_SAME.get(function, function), tuple(operands)))
+
+    def _choice(self, condition: Expr, chosen: Expr, other: Expr) -> Polynomial:
+        """Each side is what it is where it is chosen."""
+        test = self.normal(condition)
+        one, two = (
+            self._where(facts_of(self._values, condition, truth), side)
+            for truth, side in ((True, chosen), (False, other))
+        )
+        return test * (one - two) + two
+
+    def _where(self, facts: Sequence[Dim], expr: Expr) -> Polynomial:
+        if not facts:
+            return self.normal(expr)
+        outer, self._done = self._done, {}
+        try:
+            with self._integers.given(*facts):
+                return self.normal(expr)
+        finally:
+            self._done = outer
 
     def power(self, base: Polynomial, power: int) -> Polynomial:
         """An integer power."""
@@ -326,7 +363,19 @@ class Reals:
             return ONE - self._relation("gt", -gap, whole)
         if (constant := gap.constant) is not None:
             return Polynomial.of(int(constant == 0 if function == "eq" else constant > 0))
+        if whole and (dim := _as_dim(gap)) is not None:
+            if self._integers.entails(-dim if function == "gt" else dim - 1):
+                return ZERO
+            if function == "gt" and self._integers.entails(dim - 1):
+                return ONE
+            if function == "eq":
+                if self._integers.entails(-dim - 1):
+                    return ZERO
+                if self._integers.same(dim, Dim.of(0)):
+                    return ONE
         lead = abs(gap.terms[-1][1]) if function == "gt" else gap.terms[-1][1]
+        if function == "gt" and gap.terms[-1][1] < 0 and not (whole and _counts(gap)):
+            return ONE - self._relation("gt", -gap, whole) - self._relation("eq", gap, whole)
         if not whole or function == "eq":
             gap = gap.scaled(1 / lead)
         return Polynomial.of(Term("is", (function, gap)))
@@ -354,7 +403,8 @@ class Reals:
         if (constant := value.constant) is not None:
             return Polynomial.of(abs(constant))
         lead = value.terms[-1][1]
-        return Polynomial.of(Term("abs", (value.scaled(1 / lead),))).scaled(abs(lead))
+        value = value.scaled(1 / lead)
+        return (self._positive_part(value).scaled(Fraction(2)) - value).scaled(abs(lead))
 
     def _softplus(self, value: Polynomial) -> Polynomial:
         """``log(1 + exp(x))`` is ``max(x, 0) + log(1 + exp(-|x|))``."""
@@ -368,7 +418,28 @@ class Reals:
         lead = value.terms[-1][1]
         if lead < 0:
             return value + self._positive_part(-value)
-        return Polynomial.of(Term("positive", (value.scaled(1 / lead),))).scaled(lead)
+        value = value.scaled(1 / lead)
+        bare = self._bare(value)
+        if bare is not None:
+            return self._positive_part(bare).scaled(lead)
+        return Polynomial.of(Term("positive", (value,))).scaled(lead)
+
+    def _bare(self, value: Polynomial) -> Polynomial | None:
+        """The greatest of positive parts is the positive part of the greatest, or of nothing."""
+        term = value.single
+        if term is None:
+            return None
+        if term.kind == "positive":
+            inner: Polynomial = term.parts[0]
+            return inner
+        if term.kind != "reduce" or term.parts[0] != "max":
+            return None
+        _, axis, body = term.parts
+        found = self._bare(body)
+        if found is None:
+            return None
+        fresh = self._values.axis("u", axis.extent)
+        return self.reduce("max", fresh, self.substitute(found, {axis: Dim.of(fresh)}))
 
     # -- reductions
 
@@ -376,8 +447,23 @@ class Reals:
         """A reduction over an axis."""
         if kind == "min":
             return -self.reduce("max", axis, -body)
+        settled = self._integers.settled(axis.extent)
+        if settled != axis.extent:
+            shorter = self._values.axis("u", settled)
+            body, axis = self.substitute(body, {axis: Dim.of(shorter)}), shorter
+        if kind in ("sum", "any") and self._integers.entails(-axis.extent):
+            return ZERO
+        for step in _divisors(axis, body):
+            count = axis.extent.exact_quotient(step)
+            if count is not None:
+                outer, inner = self._values.axis("u", count), self._values.axis("u", step)
+                split = step * Dim.of(outer) + Dim.of(inner)
+                body = self.substitute(body, {axis: split})
+                return self.reduce(kind, outer, self.reduce(kind, inner, body))
         if kind == "all":
             return ONE - self.reduce("any", axis, ONE - body)
+        if kind == "max":
+            return self._greatest(axis, body)
         if kind != "sum":
             return self._reduced(kind, axis, body)
         groups: dict[Monomial, dict[Monomial, Fraction]] = {}
@@ -389,6 +475,21 @@ class Reals:
         for inner, outer in groups.items():
             total = total + Polynomial(outer) * self._sum(axis, inner)
         return total
+
+    def _greatest(self, axis: Axis, body: Polynomial) -> Polynomial:
+        """What does not depend on the axis is added, positive factors are multiplied, after it."""
+        inside = Polynomial({one: v for one, v in body.terms if any(axis in t.axes for t, _ in one)})
+        if not inside.terms:
+            return self._reduced("max", axis, body)
+        outside = body - inside
+        factor = abs(inside.terms[-1][1])
+        inside = inside.scaled(1 / factor)
+        part = inside.single
+        if part is not None and part.kind == "positive" and self._integers.entails(axis.extent - 1):
+            found = self._positive_part(self.reduce("max", axis, part.parts[0]))
+        else:
+            found = self._reduced("max", axis, inside)
+        return found.scaled(factor) + outside
 
     def _sum(self, axis: Axis, inside: Monomial) -> Polynomial:
         if not inside and self._integers.entails(axis.extent):
@@ -472,8 +573,8 @@ class Reals:
 
     def _substituted(self, term: Term, mapping: Mapping[Axis, Dim]) -> Polynomial:
         put = dict(mapping.items())
-        if term.kind == "element":
-            return Polynomial.of(Term("element", (term.parts[0], self._put(term.parts[1], put))))
+        if term.kind in ("element", "bool"):
+            return Polynomial.of(Term(term.kind, (term.parts[0], self._put(term.parts[1], put))))
         if term.kind == "integer":
             return self.integer(self._put(term.parts[0], put))
         if term.kind == "reduce":
@@ -494,8 +595,6 @@ class Reals:
             return self._extreme("maximum", list(parts))
         if term.kind == "positive":
             return self._positive_part(parts[0])
-        if term.kind == "abs":
-            return self._absolute(parts[0])
         return Polynomial.of(Term(term.kind, parts))
 
     def _put(self, dim: Dim, mapping: Mapping[Any, Dim]) -> Dim:
@@ -503,7 +602,7 @@ class Reals:
         for atom in dim.atoms:
             if isinstance(atom, _Named) and not atom.value.axes.isdisjoint(mapping):
                 named[atom] = Dim.of(_Named(self.substitute(atom.value, mapping)))
-        return put(dim, {**mapping, **named})
+        return self._integers.settled(put(dim, {**mapping, **named}))
 
 
 class _Named(Axis):
@@ -523,7 +622,7 @@ def _as_dim(value: Polynomial) -> Dim | None:
             return None
         product = Dim.of(factor.numerator)
         for term, power in monomial:
-            if power < 0 or term.kind not in ("integer", "element"):
+            if power < 0 or term.kind not in ("integer", "element", "bool"):
                 return None
             one = (
                 term.parts[0]
@@ -536,6 +635,31 @@ def _as_dim(value: Polynomial) -> Dim | None:
     return total
 
 
+def _divisors(axis: Axis, part: Any) -> Iterator[Dim]:
+    """What an axis is divided by, as it is."""
+    if isinstance(part, Polynomial):
+        for monomial, _ in part.terms:
+            for term, _ in monomial:
+                if axis in term.axes:
+                    for one in term.parts:
+                        yield from _divisors(axis, one)
+    elif isinstance(part, Dim) and axis in part.axes:
+        for atom in part.atoms:
+            if isinstance(atom, Derived) and atom.function == "floordiv":
+                if atom.left == Dim.of(axis):
+                    yield atom.right
+
+
+def _data(atom: Derived) -> bool:
+    """Does it hold elements of arrays?"""
+    return any(isinstance(one, Element) and not one.tensor.startswith("#") for one in atom.atoms)
+
+
+def _counts(gap: Polynomial) -> bool:
+    """Does it hold sizes or axes?"""
+    return any(term.kind == "integer" for monomial, _ in gap.terms for term, _ in monomial)
+
+
 def _least(integers: Any, left: Dim, right: Dim) -> Dim | None:
     if integers.entails(right - left):
         return left
@@ -544,11 +668,15 @@ def _least(integers: Any, left: Dim, right: Dim) -> Dim | None:
     return None
 
 
+_WRAPS = ("wrap_i8", "wrap_i16", "wrap_i32", "wrap_u8")
+_SAME = {"rint": "round", "root": "sqrt"}
+
 _RATIONAL: dict[str, Any] = {
     "add": lambda reals, x: x[0] + x[1],
     "sub": lambda reals, x: x[0] - x[1],
     "mul": lambda reals, x: x[0] * x[1],
     "neg": lambda reals, x: -x[0],
+    "shift": lambda reals, x: x[0],
     "div": lambda reals, x: x[0] * reals.inverse(x[1]),
     "square": lambda reals, x: x[0] * x[0],
     "reciprocal": lambda reals, x: reals.inverse(x[0]),
@@ -557,6 +685,7 @@ _RATIONAL: dict[str, Any] = {
     "relu": lambda reals, x: reals._extreme("maximum", [x[0], ZERO]),
     "logical_not": lambda reals, x: ONE - x[0],
     "logical_and": lambda reals, x: x[0] * x[1],
+    "logical_xor": lambda reals, x: x[0] + x[1] - (x[0] * x[1]).scaled(Fraction(2)),
     "logical_or": lambda reals, x: ONE - (ONE - x[0]) * (ONE - x[1]),
     "silu": lambda reals, x: x[0] * _RATIONAL["sigmoid"](reals, x),
     "abs": lambda reals, x: reals._absolute(x[0]),

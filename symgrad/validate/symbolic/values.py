@@ -43,6 +43,7 @@ class Values:
         self._definitions: dict[str, tuple[tuple[Element, ...], Expr]] = {}
         self._names: dict[tuple[tuple[Element, ...], Expr], str] = {}
         self._fresh = count()
+        self._depths: dict[Expr, int] = {}
 
     def axis(self, name: str, extent: Dim) -> Axis:
         """An axis that nothing else is named as."""
@@ -83,6 +84,8 @@ class Values:
         if key not in self._names:
             self._names[key] = f"{DEFINED}{len(self._names)}="
             self._definitions[self._names[key]] = key
+            if value.dtype == bool_:
+                self.integers.limit(self._names[key], 0, 1)
         return Dim.of(Element(self._names[key], actual))
 
     def _parameters(self, value: Expr) -> tuple[Dim, ...]:
@@ -187,7 +190,22 @@ class Values:
                 inner = self.substitute(body.body, {body.axis: Dim.of(whole) - step * Dim.of(axis)})
                 if axis not in inner.free:
                     return self.reduce(kind, whole, inner)
+        return self._named(kind, axis, body)
+
+    def _named(self, kind: str, axis: Axis, body: Expr) -> Expr:
+        """With an axis that is named by how deep it lies, so that equal reductions are one."""
+        name = Axis(f"#r{1 + self._depth(body)}", axis.extent)
+        if not self.integers.has_facts(axis) and name not in body.free:
+            body = self.substitute(body, {axis: Dim.of(name)})
+            axis = name
         return self.pool.reduce(kind, axis, body)
+
+    def _depth(self, root: Expr) -> int:
+        """How many reductions lie in each other."""
+        for one in postorder([root], self._depths):
+            inner = max((self._depths[part] for part in one.args), default=0)
+            self._depths[one] = inner + isinstance(one, Reduce)
+        return self._depths[root]
 
     def joined(self, outer: Axis, inner: Axis) -> tuple[Axis, Dim] | None:
         """Blocks as one range: ``(whole, step)`` with ``whole == step * Dim.of(outer) + inner``.
@@ -229,12 +247,36 @@ class Values:
         return _Replacing(self, dict(mapping), elements).dim(dim)
 
 
+def facts_of(values: Values, condition: Expr, truth: bool) -> list[Dim]:
+    """What a condition says of integers."""
+    if not isinstance(condition, Call):
+        return []
+    function = condition.function
+    if function == "logical_not":
+        return facts_of(values, condition.operands[0], not truth)
+    if function == ("logical_and" if truth else "logical_or"):
+        return [fact for one in condition.operands for fact in facts_of(values, one, truth)]
+    if function not in _OPPOSITE or any(one.dtype.is_float for one in condition.operands):
+        return []
+    if not truth:
+        function = _OPPOSITE[function]
+    left, right = (values.integer(one) for one in condition.operands)
+    if function == "eq":
+        return [left - right, right - left]
+    if function == "ne":
+        gaps = (left - right, right - left)
+        return [gap - 1 for gap in gaps if values.integers.entails(gap)]
+    low, high = (left, right) if function in ("lt", "le") else (right, left)
+    return [high - low - (1 if function in ("lt", "gt") else 0)]
+
+
 class _Replacing:
     """One replacement, with what it has made so far."""
 
     def __init__(self, values: Values, mapping: dict[Atom, Dim], elements: Elements | None) -> None:
         self._values = values
         self._mapping = mapping
+        self._targets = free_axes(mapping.values())
         self._elements = elements
         self._done: dict[Expr, Expr] = {}
         self._dims: dict[Dim, Dim] = {}
@@ -249,11 +291,13 @@ class _Replacing:
     def _made(self, root: Expr) -> Expr:
         values = self._values
         if isinstance(root, Literal):
-            return root
+            return values.pool.literal(root.value, root.dtype)
         if isinstance(root, IntValue):
-            value = self.dim(root.value)
-            return root if value == root.value else self._integer(value, root.dtype)
+            return self._integer(self.dim(root.value), root.dtype)
         if isinstance(root, Access):
+            own = Element(root.tensor, root.indices)
+            if own in self._mapping:
+                return self._values.expression(self._mapping[own])
             indices = tuple(map(self.dim, root.indices))
             if self._elements is not None:
                 made = self._elements(root.tensor, indices, root.dtype)
@@ -261,16 +305,33 @@ class _Replacing:
                     return made
             return values.pool.access(root.tensor, indices, root.dtype)
         if isinstance(root, Call):
+            if root.function == "where":
+                return self._choice(root)
             operands = [self.expression(one) for one in root.operands]
             return values.call(root.function, *operands, dtype=root.dtype)
         assert isinstance(root, Reduce)
         extent = self.dim(root.axis.extent)
-        if extent == root.axis.extent:
+        bound = root.axis in self._mapping or root.axis in self._targets
+        if extent == root.axis.extent and not bound:
             return values.reduce(root.kind, root.axis, self.expression(root.body))
         axis = values.axis(root.axis.name, extent)
         inner = {**self._mapping, root.axis: Dim.of(axis)}
         body = _Replacing(values, inner, self._elements).expression(root.body)
         return values.reduce(root.kind, axis, body)
+
+    def _choice(self, root: Call) -> Expr:
+        """Each side is read where it is chosen."""
+        condition = self.expression(root.operands[0])
+        sides = []
+        for side, truth in zip(root.operands[1:], (True, False), strict=True):
+            facts = facts_of(self._values, condition, truth)
+            kept = self._done, self._dims
+            if facts:
+                self._done, self._dims = {}, {}
+            with self._values.integers.given(*facts):
+                sides.append(self.expression(side))
+            self._done, self._dims = kept
+        return self._values.call("where", condition, *sides, dtype=root.dtype)
 
     def _integer(self, value: Dim, dtype: DType) -> Expr:
         return (
@@ -319,3 +380,4 @@ class _Replacing:
 
 
 _RELATIONS = ("eq", "ne", "lt", "le", "gt", "ge")
+_OPPOSITE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
