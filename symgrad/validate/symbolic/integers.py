@@ -72,6 +72,15 @@ class Integers:
         self._of_axes[axis] = facts
         self._version += 1
 
+    def bound_of(self, atom: Element, *, without: Axis) -> Dim | None:
+        """An extent that an element lies within, which does not depend on an axis."""
+        value = Dim.of(atom)
+        for fact in self._facts_of(atom):
+            extent = fact + value + 1
+            if without not in extent.axes and self.within(value, extent):
+                return extent
+        return None
+
     def has_facts(self, axis: Axis) -> bool:
         """Is more known of it than its range?"""
         return axis in self._of_axes

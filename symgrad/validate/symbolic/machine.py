@@ -32,7 +32,7 @@ from symgrad.validate.source import (
     math_function,
     walk,
 )
-from symgrad.validate.symbolic.integers import Integers, greatest, least, put, quotient
+from symgrad.validate.symbolic.integers import Integers, greatest, least, put, quotient, uppers
 from symgrad.validate.symbolic.memory import (
     OUTSIDE,
     Array,
@@ -1078,7 +1078,8 @@ class Summary:
         self._directive, self._line = directive, line
         self._maps: dict[str, list[Write]] = {}
         self._sums: dict[str, tuple[Write, str, Expr]] = {}
-        self._left: dict[str, Write] = {}
+        self._scatters: dict[str, tuple[Write, Expr, Element]] = {}
+        self._left: dict[str, list[Write]] = {}
         self._whole: dict[str, list[_Joined]] = {}
 
     def iterations(self) -> None:
@@ -1086,12 +1087,17 @@ class Summary:
         writes = [one for one in self._frame.writes if one.array not in self._frame.local]
         for name in dict.fromkeys(one.array for one in writes):
             self._classify(name, [one for one in writes if one.array == name])
+        self._places = [found for name in list(self._left) if (found := self._position(name))]
         self._check_clauses()
         self._whole = {name: self._joined(group) for name, group in self._maps.items()}
         self._values_of_maps = [
             (joined, self._resolved(own.value) if own.value is not None else None)
             for name, group in self._maps.items()
             for own, joined in zip(group, self._whole[name], strict=True)
+        ]
+        self._gathers = [
+            self._gathered(write, self._resolved(part, within=name), place)
+            for name, (write, part, place) in self._scatters.items()
         ]
         self._parts = [
             (write, kind, self._resolved(part, within=write.array))
@@ -1101,8 +1107,8 @@ class Summary:
     def put(self) -> None:
         """The writes of all iterations, into the frame around the loop."""
         out = [self._whole_write(joined, value) for joined, value in self._values_of_maps]
-        out += [self._total(*one) for one in self._parts]
-        out += [replace(one, value=None) for one in self._left.values()]
+        out += [self._total(*one) for one in self._parts] + self._gathers + self._places
+        out += [replace(one, value=None) for group in self._left.values() for one in group]
         for one in out:
             self._machine._put(one)
 
@@ -1112,23 +1118,104 @@ class Summary:
         group = [one for one in group if not self._unchanged(one)]
         if not group:
             return
-        moving = [one for one in group if self._axis in self._depends(one)]
+        write = group[0]
+        moving = [one for one in group if self._axis in one.address.axes]
         if len(moving) == len(group):
-            self._maps[name] = group
+            scattered = self._scattered(write) if len(group) == 1 else None
+            if scattered is None:
+                self._maps[name] = group
+            else:
+                self._scatters[name] = scattered
             return
-        if len(group) > 1:
+        if len(group) == 1 and write.value is not None:
+            found = self._accumulated(write)
+            if found is not None:
+                self._sums[name] = (write, *found)
+                return
+        if moving:
             raise NotShown(f"{_shown(name)} is written in several ways in one loop", self._line)
-        (write,) = group
-        found = self._accumulated(write) if write.value is not None else None
-        if found is not None:
-            self._sums[name] = (write, *found)
-        elif self._directive is None:
-            self._left[name] = write
-        else:
+        if self._directive is not None:
             raise NotShown(
                 f"race: every iteration of a loop that runs in parallel writes {_shown(name)}"
                 f"[{write.address}]", self._line,
             )  # fmt: skip
+        self._left[name] = [self._widest(one) for one in group]
+
+    def _widest(self, write: Write) -> Write:
+        """What any iteration writes, or more."""
+        fresh = {}
+        for axis in write.axes:
+            limits = [one for one in uppers(axis.extent) if self._axis not in one.axes]
+            if self._axis in axis.extent.axes:
+                if not limits:
+                    raise NotShown(f"how much of {_shown(write.array)} each writes", self._line)
+                fresh[axis] = self._values.axis(axis.name, limits[0])
+        return renamed(write, fresh)
+
+    def _scattered(self, write: Write) -> tuple[Write, Expr, Element] | None:
+        """A sum into the element that an index array names."""
+        places = [
+            one for one in write.address.atoms
+            if isinstance(one, Element) and self._axis in free_axes(one.indices)
+        ]  # fmt: skip
+        if len(places) != 1 or write.value is None or self._directive is not None:
+            return None
+        found = self._accumulated(write)
+        return (write, found[1], places[0]) if found is not None and found[0] == "sum" else None
+
+    def _gathered(self, write: Write, part: Expr, place: Element) -> Write:
+        """What each element gets: the parts of the iterations whose index names it."""
+        extent = self._integers.bound_of(place, without=self._axis)
+        if extent is None:
+            raise NotShown(f"{place}, an index, was not shown to have bounds", self._line)
+        axis = self._values.axis(self._axis.name, extent)
+        address = put(write.address, {place: Dim.of(axis)})
+        axes = (*write.axes, axis)
+        if self._axis in address.axes or not injective(self._integers, axes, address):
+            raise NotShown(
+                f"two iterations may write one element of {_shown(write.array)}", self._line
+            )
+        pool = self._values.pool
+        here = self._values.call(
+            "eq", pool.access(place.tensor, place.indices, int64), pool.integer(Dim.of(axis)),
+            dtype=bool_,
+        )  # fmt: skip
+        nothing = pool.literal(0, part.dtype)
+        each = self._values.call("where", here, part, nothing, dtype=part.dtype)
+        old = self._machine._fetch(write.array, address, len(self._machine._frames) - 1)
+        total = self._values.reduce("sum", self._axis, each)
+        return Write(write.array, axes, address, self._plus("sum", old, total), write.line)
+
+    def _position(self, name: str) -> Write | None:
+        """Where the greatest, or the least, was met first, kept beside it."""
+        (write, *others) = self._left[name]
+        chosen = write.value
+        if others or not (isinstance(chosen, Call) and chosen.function == "where"):
+            return None
+        condition, place, _ = chosen.operands
+        old = self._values.pool.access(before(self._number, name), (write.address,), int64)
+        here = self._values.expression(Dim.of(self._axis))
+        if chosen.operands[2] is not old or place is not here or not isinstance(condition, Call):
+            return None
+        level = len(self._machine._frames) - 1
+        for best, kind, part in self._sums.values():
+            tensor = before(self._number, best.array)
+            kept = self._values.pool.access(tensor, (best.address,), part.dtype)
+            better = {"max": "gt", "min": "lt"}.get(kind)
+            start = self._machine._fetch(best.array, best.address, level)
+            ctype = self._machine.arrays[best.array].ctype
+            if (
+                (condition.function, condition.operands) == (better, (part, kept))
+                and _is_end(kind, start, ctype)
+                and self._is_zero(self._machine._fetch(name, write.address, level))
+            ):
+                del self._left[name]
+                found = self._values.reduce(f"arg{kind}", self._axis, self._resolved(part))
+                return replace(write, value=found)
+        return None
+
+    def _is_zero(self, value: Expr) -> bool:
+        return self._values.integer(value) == 0
 
     def _unchanged(self, write: Write) -> bool:
         """Does it write what was there before?"""
@@ -1137,9 +1224,6 @@ class Summary:
             and write.value.tensor == before(self._number, write.array)
             and write.value.indices == (write.address,)
         )
-
-    def _depends(self, write: Write) -> frozenset[Axis]:
-        return free_axes([write.address, *(axis.extent for axis in write.axes)])
 
     def _accumulated(self, write: Write) -> tuple[str, Expr] | None:
         """``old + part``: the kind of reduction, and the part."""
@@ -1249,7 +1333,7 @@ class Summary:
         outside = len(self._machine._frames) - 1
         if array in self._sums:
             return self._scanned(array, address, within)
-        if array in self._left:
+        if array in self._left or array in self._scatters:
             raise NotShown(
                 f"{_shown(array)}[{address}] is read before the iteration writes it", self._line
             )
@@ -1331,7 +1415,8 @@ def _alternatives(condition: Expr) -> Iterator[Expr]:
 
 def _without(values: Values, value: Expr, old: Expr, operator: str) -> Expr | None:
     """The other operand where ``value`` is ``old`` and it, by an operator; None where it is not."""
-    if value.dtype.is_integer and operator in ("add", "mul", "maximum", "minimum"):
+    whole = value.dtype.is_integer and operator in ("add", "mul", "maximum", "minimum")
+    if whole and not (isinstance(value, Call) and value.function == operator):
         return _without_integer(values.integer(value), values.integer(old), operator, values)
     if not isinstance(value, Call):
         return None
@@ -1435,6 +1520,14 @@ def _is_start(kind: str, start: Expr) -> bool:
         value = start.value.constant if isinstance(start, IntValue) else start.value
         return value is not None and float(value) == wanted
     return False
+
+
+def _is_end(kind: str, start: Expr, ctype: str) -> bool:
+    """Is nothing of the type beyond it?"""
+    if ctype in FLOATS:
+        return _is_start(kind, start)
+    end = INTEGERS[ctype][0 if kind == "max" else 1]
+    return isinstance(start, IntValue) and start.value == end
 
 
 def _is_number(value: Any, wanted: float) -> bool:

@@ -21,7 +21,7 @@ from symgrad.ir.dim import Axis, Derived, Dim, Element
 from symgrad.ir.dtype import bool_
 from symgrad.ir.expr import Access, Call, Expr, IntValue, Literal, Reduce
 from symgrad.validate.symbolic.integers import put, uppers
-from symgrad.validate.symbolic.values import Values, facts_of
+from symgrad.validate.symbolic.values import ASSOCIATIVE, Values, facts_of
 
 Monomial = tuple[tuple["Term", int], ...]
 
@@ -453,7 +453,7 @@ class Reals:
             body, axis = self.substitute(body, {axis: Dim.of(shorter)}), shorter
         if kind in ("sum", "any") and self._integers.entails(-axis.extent):
             return ZERO
-        for step in _divisors(axis, body):
+        for step in _divisors(axis, body) if kind in ASSOCIATIVE else ():
             count = axis.extent.exact_quotient(step)
             if count is not None:
                 outer, inner = self._values.axis("u", count), self._values.axis("u", step)
@@ -495,6 +495,11 @@ class Reals:
         if not inside and self._integers.entails(axis.extent):
             return self.integer(axis.extent)
         for term, power in inside:
+            if power == 1 and term.kind == "is" and term.parts[0] == "eq":
+                place = self._only(axis, term.parts[1])
+                if place is not None:
+                    rest = tuple(one for one in inside if one[0] != term)
+                    return self.substitute(Polynomial({rest: Fraction(1)}), {axis: place})
             if power == 1 and term.kind == "is" and term.parts[0] == "gt":
                 found = self._shorter(axis, term.parts[1])
                 if found is not None:
@@ -503,6 +508,18 @@ class Reals:
                     body = self.substitute(Polynomial({rest: Fraction(1)}), mapping)
                     return self.reduce("sum", shorter, body)
         return self._reduced("sum", axis, Polynomial({inside: Fraction(1)}))
+
+    def _only(self, axis: Axis, gap: Polynomial) -> Dim | None:
+        """``[gap == 0]`` in a sum leaves one place of its range."""
+        dim = _as_dim(gap)
+        if dim is None:
+            return None
+        rest = put(dim, {axis: Dim.of(0)})
+        for sign in (1, -1):
+            place = -sign * rest
+            if dim - rest == sign * Dim.of(axis) and self._integers.within(place, axis.extent):
+                return place
+        return None
 
     def _shorter(self, axis: Axis, gap: Polynomial) -> tuple[Axis, dict[Axis, Dim]] | None:
         """``[gap > 0]`` in a sum shortens its range."""
@@ -526,7 +543,7 @@ class Reals:
         return None
 
     def _reduced(self, kind: str, axis: Axis, body: Polynomial) -> Polynomial:
-        inner = body.single
+        inner = body.single if kind in ASSOCIATIVE else None
         if inner is not None and inner.kind == "reduce" and inner.parts[0] == kind:
             _, within, content = inner.parts
             fresh = self._values.axis("u", within.extent)

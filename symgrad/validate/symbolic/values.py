@@ -32,6 +32,8 @@ Elements = Callable[[str, tuple[Dim, ...], DType], Expr | None]
 """What stands for an element of an array; None where it stays."""
 
 DEFINED = "@"
+ASSOCIATIVE = ("sum", "prod", "max", "min", "any", "all")
+"""Reductions over blocks of a range that are one over the range."""
 
 
 class Values:
@@ -183,7 +185,7 @@ class Values:
 
     def reduce(self, kind: str, axis: Axis, body: Expr) -> Expr:
         """A reduction over an axis; one over blocks of a range is one over the range."""
-        if isinstance(body, Reduce) and body.kind == kind:
+        if isinstance(body, Reduce) and body.kind == kind and kind in ASSOCIATIVE:
             joined = self.joined(axis, body.axis)
             if joined is not None:
                 whole, step = joined
