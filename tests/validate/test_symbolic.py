@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 import pytest
+from hypothesis.strategies import SearchStrategy
 
+from symgrad.codegen.emit.file import FileDoc, emit_file
+from symgrad.codegen.emit.kernel import emit_kernel
 from symgrad.emission import emit
 from symgrad.frontend.trace import trace
 from symgrad.ir.graph import Graph
 from symgrad.kernels import plan
 from symgrad.tensor.plans.shippedplan import SHIPPED
-from symgrad.validate.symbolic.kernel import validate
+from symgrad.validate.symbolic.kernel import Outcome, validate
+from tests.codegen import random_graphs
+from tests.codegen.test_matrix import IN_C, drawn, graph_of
+from tests.graphs import Example
+from tests.ops.cases import use
 
 QUICK = (
     "nn_relu", "nn_silu", "nn_softplus", "nn_mish", "nn_elu", "nn_logsigmoid", "nn_erf", "nn_gelu",
@@ -36,6 +44,42 @@ def test_kernels_that_are_shipped_are_validated(name: str) -> None:
     for kernel, (text, graph) in kernels(name).items():
         outcome = validate(text, kernel, graph)
         assert outcome.validated, f"{kernel}, line {outcome.line}: {outcome.reason}"
+
+
+APPROXIMATED = ("digamma", "erfinv", "logaddexp", "tetragamma", "trigamma")
+DIVIDED = ("floordiv", "fmod", "mod")
+"""Helpers of several statements, of integers; of numbers they are the functions of libm."""
+NOT_YET = (*APPROXIMATED, *DIVIDED)
+
+
+def alone(name: str, graph: Graph) -> Outcome:
+    emitted = emit_kernel(graph, name)
+    return validate(emit_file([emitted], FileDoc("x")).source, name, graph)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in IN_C if name not in NOT_YET])
+def test_ops_of_the_registry_are_validated(name: str) -> None:
+    for number in range(2):
+        outcome = alone(f"k_{name}", graph_of(use(name, number)))
+        assert outcome.validated, f"line {outcome.line}: {outcome.reason}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", APPROXIMATED)
+def test_approximations_are_not_validated(name: str) -> None:
+    assert not alone(f"k_{name}", graph_of(use(name, 0))).validated
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("strategy", [random_graphs.examples, random_graphs.products])
+def test_arbitrary_graphs_are_validated(
+    part: int, strategy: Callable[[], SearchStrategy[Example]]
+) -> None:
+    for number, example in enumerate(drawn(strategy(), 5, part)):
+        outcome = alone("k_any", example.graph)
+        assert outcome.validated, f"graph {number}, line {outcome.line}: {outcome.reason}"
 
 
 FORWARD = "nn_softmax_forward"

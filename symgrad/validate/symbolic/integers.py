@@ -231,7 +231,9 @@ class Integers:
         if isinstance(atom, Axis):
             return self.range_of(atom)
         if isinstance(atom, Element):
-            found = [one for each in self._bounds.get(atom.tensor, ()) for one in each(atom.indices)]
+            found = [
+                one for each in self._bounds.get(atom.tensor, ()) for one in each(atom.indices)
+            ]
             low_high = self._limits.get(atom.tensor.split(" ")[-1])
             if low_high is not None:
                 found += [value - low_high[0], low_high[1] - value]
@@ -416,8 +418,10 @@ def _bounds(atom: Axis | Element, other: Axis | Element) -> bool:
 
 
 def _is_product_of_sizes(dim: Dim) -> bool:
-    return len(dim.terms) == 1 and dim.terms[0][1] > 0 and all(
-        isinstance(atom, Size) for atom in dim.atoms
+    return (
+        len(dim.terms) == 1
+        and dim.terms[0][1] > 0
+        and all(isinstance(atom, Size) for atom in dim.atoms)
     )
 
 

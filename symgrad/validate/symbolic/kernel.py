@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from symgrad.index.lower import Lowering
 from symgrad.ir.dim import Dim, Element
-from symgrad.ir.dtype import DType, bool_
+from symgrad.ir.dtype import DType, bool_, uint8
 from symgrad.ir.expr import Expr, Reduce, rebuild
 from symgrad.ir.graph import Graph, Node
 from symgrad.validate.source import INTEGERS, Unit, Unsupported, parse
@@ -20,8 +20,12 @@ from symgrad.validate.symbolic.memory import Array, NotShown
 from symgrad.validate.symbolic.normal import Reals
 from symgrad.validate.symbolic.values import Values
 
-
-_RANGES = {1: INTEGERS["int8_t"], 2: INTEGERS["int16_t"], 4: INTEGERS["int32_t"], 8: INTEGERS["int64_t"]}
+_RANGES = {
+    1: INTEGERS["int8_t"],
+    2: INTEGERS["int16_t"],
+    4: INTEGERS["int32_t"],
+    8: INTEGERS["int64_t"],
+}
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,7 @@ class _Path:
         self.integers = Integers()
         self.values = Values(self.integers)
         self.machine = Machine(unit, self.integers, self.values, decisions)
+        self.machine.bytes_are_truths = all(node.dtype != uint8 for node in graph.nodes)
         self._constants()
 
     def _constants(self) -> None:

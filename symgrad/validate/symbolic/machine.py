@@ -21,7 +21,17 @@ from pycparser import c_ast
 from symgrad.ir.atoms import Element
 from symgrad.ir.dim import Axis, Derived, Dim
 from symgrad.ir.dtype import BY_NAME, DType, bool_, float32, float64, int64
-from symgrad.ir.expr import Access, Call, Expr, IntValue, Literal, Reduce, free_axes, postorder
+from symgrad.ir.expr import (
+    Access,
+    Call,
+    Expr,
+    IntValue,
+    Literal,
+    Reduce,
+    free_axes,
+    postorder,
+    rebuild,
+)
 from symgrad.validate.source import (
     BYTES,
     FLOATS,
@@ -67,6 +77,7 @@ class Typed:
 
 
 TRIPS = "#trips"
+_THROUGH = "through "
 WORKSPACE = object()
 """Where the next piece of the workspace begins."""
 
@@ -98,6 +109,7 @@ class Machine:
         self, unit: Unit, integers: Integers, values: Values, decisions: Sequence[bool]
     ) -> None:
         self.unit, self.integers, self.values = unit, integers, values
+        self.bytes_are_truths = True
         self.arrays: dict[str, Array] = {}
         self.decisions = list(decisions)
         self.open: list[list[bool]] = []
@@ -197,7 +209,7 @@ class Machine:
     def add(self, array: Array) -> None:
         """An array that pointers lead to."""
         self.arrays[array.name] = array
-        if array.ctype in ("int8_t", "int16_t", "int32_t"):
+        if array.ctype in ("int8_t", "int16_t", "int32_t", "uint8_t"):
             self.integers.limit(array.name, *INTEGERS[array.ctype])
 
     def _local(self, name: str, ctype: str, count: Dim, *, scalar: bool = False) -> None:
@@ -432,7 +444,7 @@ class Machine:
     def _load(self, place: Pointer) -> Typed:
         array = self.arrays[place.array]
         value = self._read(place.array, place.offset)
-        if array.ctype in INTEGERS and array.ctype != "uint8_t" and value.dtype != bool_:
+        if array.ctype in INTEGERS and value.dtype != bool_:
             return Typed(array.ctype, self.values.integer(value))
         return Typed(array.ctype, value)
 
@@ -440,7 +452,7 @@ class Machine:
         array = self.arrays[name]
         if array.read_only:
             self._check(name, address, "read")
-            return self.values.pool.access(name, (address,), _dtype(array.ctype))
+            return self.values.pool.access(name, (address,), self._dtype(array))
         return self._fetch(name, address, len(self._frames) - 1)
 
     def _fetch(self, name: str, address: Dim, level: int) -> Expr:
@@ -467,7 +479,11 @@ class Machine:
             return self._fetch(name, address, level - 1)
         self._check(name, address, "read")
         tensor = before(level, name)
-        return self.values.pool.access(tensor, (address,), _dtype(self.arrays[name].ctype))
+        return self.values.pool.access(tensor, (address,), self._dtype(self.arrays[name]))
+
+    def _dtype(self, array: Array) -> DType:
+        truths = array.ctype == "uint8_t" and self.bytes_are_truths
+        return bool_ if truths else _dtype(array.ctype)
 
     def _store(self, place: Pointer, value: Typed) -> None:
         array = self.arrays[place.array]
@@ -670,7 +686,7 @@ class Machine:
             if not explicit or ctype != "int64_t":
                 raise NotShown(f"a {made.ctype} becomes {ctype}")
             return Typed(ctype, self.values.call("cast", made.value, dtype=int64))
-        if ctype == "uint8_t":
+        if ctype == "uint8_t" and self.bytes_are_truths:
             return Typed(ctype, self._truth(made))
         if ctype in ("int", "int64_t"):
             truth = _is_truth(made)
@@ -975,7 +991,7 @@ class Machine:
                     found[outer * self._integer(right)] = None
                     found[outer] = None
         chain: list[Dim] = []
-        for one in sorted(found, key=lambda dim: max((sum(p for _, p in m) for m, _ in dim.terms), default=0)):
+        for one in sorted(found, key=_degree):
             last = chain[-1] if chain else Dim.of(1)
             if one != last and one != head.length:
                 if one.exact_quotient(last) is None or head.length.exact_quotient(one) is None:
@@ -1038,7 +1054,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Head:
-    """A loop over ``low``, ``low + step``, ...: so many below ``low + length``, or the same down."""
+    """A loop over ``low``, ``low + step``, ... below ``low + length``; or over these downwards."""
 
     name: str
     low: Dim
@@ -1091,7 +1107,7 @@ class Summary:
         self._check_clauses()
         self._whole = {name: self._joined(group) for name, group in self._maps.items()}
         self._values_of_maps = [
-            (joined, self._resolved(own.value) if own.value is not None else None)
+            (joined, self._mapped(own) if own.value is not None else None)
             for name, group in self._maps.items()
             for own, joined in zip(group, self._whole[name], strict=True)
         ]
@@ -1321,12 +1337,52 @@ class Summary:
 
     def _resolved(self, value: Expr, *, within: str = "") -> Expr:
         """With what it read from before the iteration; ``within``: the sum that it is part of."""
+        through = {
+            write.value: self._values.pool.access(f"{_THROUGH}{name}", (write.address,), part.dtype)
+            for name, (write, _, part) in self._sums.items() if name != within
+        }  # fmt: skip
+        if through:
+            rule = lambda expr, new: through.get(expr)  # noqa: E731
+            value = rebuild(self._values.pool, [value], rule)[value]
 
         def element(tensor: str, indices: tuple[Dim, ...], dtype: DType) -> Expr | None:
+            if tensor.startswith(_THROUGH):
+                return self._scanned(tensor.removeprefix(_THROUGH), indices[0], within, through=1)
             owner, array = _before(tensor)
             return self._earlier(array, indices[0], within) if owner == self._number else None
 
         return self._values.replaced(value, {}, element)
+
+    def _mapped(self, own: Write) -> Expr:
+        assert own.value is not None
+        return self._recurrence(own) or self._resolved(own.value)
+
+    def _recurrence(self, own: Write) -> Expr | None:
+        """``a[t] = t > 0 ? a[t - 1] + part : part``, as the sum of the parts so far."""
+        chosen = own.value
+        if self._directive is not None or not isinstance(chosen, Call):
+            return None
+        if chosen.function != "where":
+            return None
+        condition, later, first = chosen.operands
+        place = Dim.of(self._axis)
+        last = put(own.address, {self._axis: place - 1})
+        before_it = self._values.pool.access(before(self._number, own.array), (last,), later.dtype)
+        for kind, operator in _OPERATORS.items():
+            if (
+                _without(self._values, later, before_it, operator) is first
+                and self._follows(condition, True, place - 1)
+                and self._follows(condition, False, -place)
+            ):
+                so_far = self._values.axis(self._axis.name, place + 1)
+                each = self._values.substitute(first, {self._axis: Dim.of(so_far)})
+                return self._values.reduce(kind, so_far, self._resolved(each))
+        return None
+
+    def _follows(self, condition: Expr, truth: bool, fact: Dim) -> bool:
+        facts = facts_of(self._values, condition, truth)
+        with self._integers.given(fact):
+            return bool(facts) and all(self._integers.entails(one) for one in facts)
 
     def _earlier(self, array: str, address: Dim, within: str) -> Expr:
         """What an iteration finds at an address that it has not written itself."""
@@ -1355,8 +1411,11 @@ class Summary:
             f"{_shown(joined.write.array)}[{address}] depends on another iteration", self._line
         )
 
-    def _scanned(self, array: str, address: Dim, within: str) -> Expr:
-        """An accumulator on the way: what it held before, and the parts so far."""
+    def _scanned(self, array: str, address: Dim, within: str, *, through: int = 0) -> Expr:
+        """An accumulator on the way: what it held before, and the parts so far.
+
+        ``through``: 1 with this iteration's, else 0.
+        """
         write, kind, part = self._sums[array]
         outside = len(self._machine._frames) - 1
         found = match(self._integers, write, address)
@@ -1366,7 +1425,7 @@ class Summary:
             raise NotShown(f"{_shown(array)} is read while it is added to", self._line)
         assert isinstance(found, dict)
         start = self._machine._fetch(array, address, outside)
-        so_far = self._values.axis(self._axis.name, Dim.of(self._axis))
+        so_far = self._values.axis(self._axis.name, Dim.of(self._axis) + through)
         each = self._values.substitute(part, {**found, self._axis: Dim.of(so_far)})
         each = self._resolved(each)
         return self._plus(kind, start, self._values.reduce(kind, so_far, each))
@@ -1374,10 +1433,7 @@ class Summary:
     def _total(self, write: Write, kind: str, part: Expr) -> Write:
         start = self._machine._fetch(write.array, write.address, len(self._machine._frames) - 1)
         first = self._values.substitute(part, {self._axis: Dim.of(-1)})
-        if (
-            self._same(first, start)
-            and self._integers.entails(self._axis.extent)
-        ):
+        if self._same(first, start) and self._integers.entails(self._axis.extent):
             longer = self._values.axis(self._axis.name, self._axis.extent + 1)
             part = self._values.substitute(part, {self._axis: Dim.of(longer) - 1})
             return replace(write, value=self._values.reduce(kind, longer, part))
@@ -1538,6 +1594,10 @@ def _kind(node: Node, kind: type[Node]) -> Iterator[Any]:
     return (one for one in walk(node) if isinstance(one, kind))
 
 
+def _degree(dim: Dim) -> int:
+    return max((sum(power for _, power in one) for one, _ in dim.terms), default=0)
+
+
 def _assigned(node: Node, names: set[str]) -> bool:
     """Does it declare one of these?"""
     return any(one.name in names for one in _kind(node, c_ast.Decl))
@@ -1571,8 +1631,6 @@ def _base(kind: Node) -> str:
 
 
 def _dtype(ctype: str) -> DType:
-    if ctype == "uint8_t":
-        return bool_
     return DTYPES.get(ctype, int64)
 
 
@@ -1592,7 +1650,8 @@ def _shown(array: str) -> str:
 
 
 _OPERATORS = {
-    "sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "any": "logical_or", "all": "logical_and",
+    "sum": "add", "prod": "mul", "max": "maximum", "min": "minimum",
+    "any": "logical_or", "all": "logical_and",
 }  # fmt: skip
 _CLAUSES = {"+": "sum", "*": "prod", "|": "any", "&": "all", "max": "max", "min": "min"}
 _COMPARISONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}

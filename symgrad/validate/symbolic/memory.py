@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from symgrad.ir.dim import Atom, Axis, Dim, Size
 from symgrad.ir.expr import Expr
@@ -127,6 +128,11 @@ def strides(axes: Sequence[Axis], address: Dim) -> list[tuple[Axis, Dim]]:
     return found
 
 
+def _ahead(step: Dim) -> Dim:
+    """A step's length."""
+    return -step if step.terms[-1][1] < 0 else step
+
+
 def _width(step: Dim) -> tuple[int, int]:
     lead, value = step.terms[-1]
     return sum(power for _, power in lead), abs(value)
@@ -135,7 +141,7 @@ def _width(step: Dim) -> tuple[int, int]:
 def injective(integers: Integers, axes: Sequence[Axis], address: Dim) -> bool:
     """Does each point of the axes have an address of its own?"""
     try:
-        ordered = strides(axes, address)
+        ordered = [(axis, _ahead(step)) for axis, step in strides(axes, address)]
     except NotShown:
         return False
     return all(
@@ -161,8 +167,20 @@ def _wider(integers: Integers, step: Dim, inner: Sequence[tuple[Axis, Dim]]) -> 
 
 def match(integers: Integers, write: Write, address: Dim) -> Match:
     """Where a write meets an address; each axis in the address has a value."""
+    falling = {axis: axis.extent - 1 - Dim.of(axis) for axis in write.axes if _falls(axis, write)}
+    ahead = replace(write, address=put(write.address, dict(falling.items())))
     with integers.given(*(fact for axis in address.axes for fact in integers.range_of(axis))):
-        return _match(integers, write, address)
+        found = _match(integers, ahead, address)
+    if isinstance(found, dict):
+        return {**found, **{axis: axis.extent - 1 - found[axis] for axis in falling}}
+    return found
+
+
+def _falls(axis: Axis, write: Write) -> bool:
+    """Does the address fall with it?"""
+    step = coefficient(write.address, axis)
+    falls = step is not None and bool(step.terms) and step.terms[-1][1] < 0
+    return falls and axis.extent.atoms.isdisjoint(write.axes)
 
 
 def _match(integers: Integers, write: Write, address: Dim) -> Match:
@@ -210,7 +228,7 @@ def _carried(
     integers: Integers, ordered: Sequence[tuple[Axis, Dim]], digits: dict[Axis, Dim]
 ) -> dict[Axis, Dim]:
     """With one more, or one less, of a step where the digit below it lies beyond its range."""
-    for (upper, step), (lower, width) in zip(ordered, ordered[1:], strict=False):
+    for (upper, step), (lower, width) in pairwise(ordered):
         extent = lower.extent
         if step != extent * width or integers.within(digits[lower], extent):
             continue

@@ -9,7 +9,7 @@ rows are sums over the whole.  Nothing else is used; equal polynomials are equal
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -20,7 +20,7 @@ import numpy as np
 from symgrad.ir.dim import Axis, Derived, Dim, Element
 from symgrad.ir.dtype import bool_
 from symgrad.ir.expr import Access, Call, Expr, IntValue, Literal, Reduce
-from symgrad.validate.symbolic.integers import put, uppers
+from symgrad.validate.symbolic.integers import coefficient, put, uppers
 from symgrad.validate.symbolic.values import ASSOCIATIVE, Values, facts_of
 
 Monomial = tuple[tuple["Term", int], ...]
@@ -266,7 +266,9 @@ class Reals:
                         else Polynomial.of(Term("integer", (Dim.of(atom),)))
                     )
                 elif isinstance(atom, Derived) and atom.function == "min" and _data(atom):
-                    one = self._extreme("minimum", [self.integer(atom.left), self.integer(atom.right)])
+                    one = self._extreme(
+                        "minimum", [self.integer(atom.left), self.integer(atom.right)]
+                    )
                 else:
                     one = Polynomial.of(Term("integer", (self._index(Dim.of(atom)),)))
                 for _ in range(power):
@@ -289,8 +291,7 @@ class Reals:
             return self._choice(*expr.operands)
         operands = [self.normal(one) for one in expr.operands]
         if function in _RATIONAL:
-            found: Polynomial = _RATIONAL[function](self, operands)
-            return found
+            return _RATIONAL[function](self, operands)
         if function in ("eq", "ne", "lt", "le", "gt", "ge"):
             if function in ("eq", "ne") and all(one.dtype == bool_ for one in expr.operands):
                 same = ONE - _RATIONAL["logical_xor"](self, operands)
@@ -307,9 +308,8 @@ class Reals:
             and power.denominator == 1
         ):
             return self.power(operands[0], int(power))
-        if function in _WRAPS and operands[0].single is not None:
-            if operands[0].single.kind == function:
-                return operands[0]
+        if function in _WRAPS and getattr(operands[0].single, "kind", "") == function:
+            return operands[0]
         return Polynomial.of(Term(_SAME.get(function, function), tuple(operands)))
 
     def _choice(self, condition: Expr, chosen: Expr, other: Expr) -> Polynomial:
@@ -361,24 +361,29 @@ class Reals:
             if whole:
                 return self._relation("gt", gap + ONE, whole)
             return ONE - self._relation("gt", -gap, whole)
-        if (constant := gap.constant) is not None:
-            return Polynomial.of(int(constant == 0 if function == "eq" else constant > 0))
-        if whole and (dim := _as_dim(gap)) is not None:
-            if self._integers.entails(-dim if function == "gt" else dim - 1):
-                return ZERO
-            if function == "gt" and self._integers.entails(dim - 1):
-                return ONE
-            if function == "eq":
-                if self._integers.entails(-dim - 1):
-                    return ZERO
-                if self._integers.same(dim, Dim.of(0)):
-                    return ONE
+        known = self._known(function, gap, whole)
+        if known is not None:
+            return ONE if known else ZERO
         lead = abs(gap.terms[-1][1]) if function == "gt" else gap.terms[-1][1]
         if function == "gt" and gap.terms[-1][1] < 0 and not (whole and _counts(gap)):
             return ONE - self._relation("gt", -gap, whole) - self._relation("eq", gap, whole)
         if not whole or function == "eq":
             gap = gap.scaled(1 / lead)
         return Polynomial.of(Term("is", (function, gap)))
+
+    def _known(self, function: str, gap: Polynomial, whole: bool) -> bool | None:
+        """Whether ``gap > 0``, or ``gap == 0``, where that is known."""
+        if (constant := gap.constant) is not None:
+            return constant == 0 if function == "eq" else constant > 0
+        dim = _as_dim(gap) if whole else None
+        if dim is None:
+            return None
+        entails = self._integers.entails
+        if function == "gt":
+            return True if entails(dim - 1) else False if entails(-dim) else None
+        if entails(dim - 1) or entails(-dim - 1):
+            return False
+        return True if self._integers.same(dim, Dim.of(0)) else None
 
     def _extreme(self, function: str, operands: list[Polynomial]) -> Polynomial:
         if function == "minimum":
@@ -453,19 +458,28 @@ class Reals:
             body, axis = self.substitute(body, {axis: Dim.of(shorter)}), shorter
         if kind in ("sum", "any") and self._integers.entails(-axis.extent):
             return ZERO
-        for step in _divisors(axis, body) if kind in ASSOCIATIVE else ():
-            count = axis.extent.exact_quotient(step)
-            if count is not None:
-                outer, inner = self._values.axis("u", count), self._values.axis("u", step)
-                split = step * Dim.of(outer) + Dim.of(inner)
-                body = self.substitute(body, {axis: split})
-                return self.reduce(kind, outer, self.reduce(kind, inner, body))
+        if kind in ASSOCIATIVE:
+            for step in _divisors(axis, body):
+                if (count := axis.extent.exact_quotient(step)) is not None:
+                    return self._in_rows(kind, axis, body, count, step)
         if kind == "all":
             return ONE - self.reduce("any", axis, ONE - body)
         if kind == "max":
             return self._greatest(axis, body)
-        if kind != "sum":
-            return self._reduced(kind, axis, body)
+        if kind == "prod":
+            return self._product_of_few(axis, body) or self._reduced(kind, axis, body)
+        return self._linear(axis, body) if kind == "sum" else self._reduced(kind, axis, body)
+
+    def _in_rows(
+        self, kind: str, axis: Axis, body: Polynomial, count: Dim, step: Dim
+    ) -> Polynomial:
+        """A reduction over ``count * step`` places as one over rows."""
+        outer, inner = self._values.axis("u", count), self._values.axis("u", step)
+        body = self.substitute(body, {axis: step * Dim.of(outer) + Dim.of(inner)})
+        return self.reduce(kind, outer, self.reduce(kind, inner, body))
+
+    def _linear(self, axis: Axis, body: Polynomial) -> Polynomial:
+        """A sum, with what does not depend on its axis outside."""
         groups: dict[Monomial, dict[Monomial, Fraction]] = {}
         for monomial, value in body.terms:
             inside = tuple(one for one in monomial if axis in one[0].axes)
@@ -478,7 +492,9 @@ class Reals:
 
     def _greatest(self, axis: Axis, body: Polynomial) -> Polynomial:
         """What does not depend on the axis is added, positive factors are multiplied, after it."""
-        inside = Polynomial({one: v for one, v in body.terms if any(axis in t.axes for t, _ in one)})
+        inside = Polynomial(
+            {one: v for one, v in body.terms if any(axis in t.axes for t, _ in one)}
+        )
         if not inside.terms:
             return self._reduced("max", axis, body)
         outside = body - inside
@@ -508,6 +524,22 @@ class Reals:
                     body = self.substitute(Polynomial({rest: Fraction(1)}), mapping)
                     return self.reduce("sum", shorter, body)
         return self._reduced("sum", axis, Polynomial({inside: Fraction(1)}))
+
+    def _product_of_few(self, axis: Axis, body: Polynomial) -> Polynomial | None:
+        """A product of 1 but where ``[gap > 0]``: over the shorter range."""
+        rest = body - ONE
+        common = [
+            term for term, _ in (rest.terms[0][0] if rest.terms else ())
+            if term.kind == "is" and all((term, 1) in monomial for monomial, _ in rest.terms)
+        ]  # fmt: skip
+        for term in common:
+            found = self._shorter(axis, term.parts[1]) if term.parts[0] == "gt" else None
+            if found is not None:
+                inside = {tuple(o for o in one if o[0] != term): v for one, v in rest.terms}
+                shorter, mapping = found
+                each = self.substitute(ONE + Polynomial(inside), mapping)
+                return self.reduce("prod", shorter, each)
+        return None
 
     def _only(self, axis: Axis, gap: Polynomial) -> Dim | None:
         """``[gap == 0]`` in a sum leaves one place of its range."""
@@ -557,6 +589,9 @@ class Reals:
         depth = 1 + body.depth
         name = Axis(f"#{depth}", axis.extent)
         renamed = self.substitute(body, {axis: Dim.of(name)})
+        if kind in ASSOCIATIVE and _falls(name, renamed):
+            back = self.substitute(body, {axis: axis.extent - 1 - Dim.of(name)})
+            renamed = min(renamed, back, key=lambda one: (_falls(name, one), one.key))
         return Polynomial.of(Term("reduce", (kind, name, renamed)))
 
     def _flat(self, outer: Axis, inner: Axis) -> tuple[Axis, Dim] | None:
@@ -662,9 +697,22 @@ def _divisors(axis: Axis, part: Any) -> Iterator[Dim]:
                         yield from _divisors(axis, one)
     elif isinstance(part, Dim) and axis in part.axes:
         for atom in part.atoms:
-            if isinstance(atom, Derived) and atom.function == "floordiv":
-                if atom.left == Dim.of(axis):
-                    yield atom.right
+            if isinstance(atom, Derived) and (atom.function, atom.left) == (
+                "floordiv",
+                Dim.of(axis),
+            ):
+                yield atom.right
+
+
+def _falls(axis: Axis, part: Any) -> bool:
+    """Does an address in it fall with the axis?"""
+    if isinstance(part, Polynomial):
+        terms = (term for monomial, _ in part.terms for term, _ in monomial if axis in term.axes)
+        return any(_falls(axis, one) for term in terms for one in term.parts)
+    if not isinstance(part, Dim):
+        return False
+    slope = coefficient(part, axis)
+    return slope is not None and bool(slope.terms) and slope.terms[-1][1] < 0
 
 
 def _data(atom: Derived) -> bool:
@@ -688,7 +736,7 @@ def _least(integers: Any, left: Dim, right: Dim) -> Dim | None:
 _WRAPS = ("wrap_i8", "wrap_i16", "wrap_i32", "wrap_u8")
 _SAME = {"rint": "round", "root": "sqrt"}
 
-_RATIONAL: dict[str, Any] = {
+_RATIONAL: dict[str, Callable[[Reals, Sequence[Polynomial]], Polynomial]] = {
     "add": lambda reals, x: x[0] + x[1],
     "sub": lambda reals, x: x[0] - x[1],
     "mul": lambda reals, x: x[0] * x[1],
