@@ -10,7 +10,8 @@ A mutant is one edit of the text: of a bound, a stride, an index, an initial val
 operator, an accumulator, a tail, a pragma or a clause, a guard, a cast, a helper, a number, the
 order of statements, a statement that is dropped, a parameter.  ``edits_of`` and ``mutant_of`` make
 them; ``judged`` tells whether the language refuses one, bounded execution finds it wrong, or it is
-equal at all small sizes.  A validator must not accept what is found wrong.
+equal at all small sizes, and whether the validation for all sizes accepts it.  It must not accept
+what is found wrong.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from symgrad import abi
 from symgrad.codegen.calls import SizeNames
 from symgrad.codegen.emit.file import FileDoc, emit_file
 from symgrad.codegen.emit.kernel import emit_kernel
+from symgrad.deadline import TimeUp, limited
 from symgrad.errors import SymgradError
 from symgrad.frontend.trace import trace_request
 from symgrad.ir.function import SizeCondition
@@ -51,11 +53,14 @@ from symgrad.validate.source import (
     walk,
     without_comments,
 )
+from symgrad.validate.symbolic.kernel import validate
 from tests.codegen import programs
 
 HERE = Path(__file__).parent
 LOG = HERE.parent / "build" / "c_mutants.jsonl"
 TABLE = HERE / "C_MUTANTS.md"
+LIMIT = 20.0
+"""Seconds that a validation may take."""
 PROGRAMS = ("softmax", "layer_norm", "cross_entropy", "linear", "attention", "batch_norm")
 
 # -- the right kernels
@@ -507,7 +512,10 @@ def _directives(source: _Source) -> Iterator[Edit]:
 
 @dataclass(frozen=True)
 class Judged:
-    """What became of a mutant: ``language``, ``wrong``, ``equal`` or ``crash``, and why."""
+    """What became of a mutant: ``language``, ``wrong``, ``equal`` or ``crash``, and why.
+
+    ``accepted``: it was validated for all sizes.
+    """
 
     case: str
     kind: str
@@ -515,6 +523,12 @@ class Judged:
     told: str
     found: str
     why: str
+    accepted: bool = False
+
+    @property
+    def false(self) -> bool:
+        """Was it validated though wrong?"""
+        return self.accepted and self.found == "wrong"
 
 
 def judged(case: Case, mutant: Mutant) -> Judged:
@@ -528,7 +542,16 @@ def judged(case: Case, mutant: Mutant) -> Judged:
         found, why = "language", str(error)
     except Exception as error:  # a mutant must not stop the run: it is reported
         found, why = "crash", f"{type(error).__name__}: {error}"[:300]
-    return Judged(case.name, mutant.kind, mutant.line, mutant.told, found, why)
+    accepted = found in ("wrong", "equal") and _accepted(case, mutant)
+    return Judged(case.name, mutant.kind, mutant.line, mutant.told, found, why, accepted)
+
+
+def _accepted(case: Case, mutant: Mutant) -> bool:
+    try:
+        with limited(LIMIT):
+            return validate(mutant.text, case.record, case.graph, case.conditions).validated
+    except TimeUp:
+        return False
 
 
 def drawn(count: int, seed: int = 0) -> list[tuple[int, Mutant]]:
@@ -558,14 +581,22 @@ def table(results: Sequence[Judged]) -> str:
     lines = [
         "# Mutants of the emitted C", "",
         f"{len(results)} mutants of {kernels} kernels, each one small edit of the text.", "",
-        "| edit of | mutants | not in the language | found wrong | equal at small sizes |",
-        "|---|---:|---:|---:|---:|",
+        "| edit of | mutants | not in the language | found wrong | of these validated | "
+        "equal at small sizes | of these validated |",
+        "|---|---:|---:|---:|---:|---:|---:|",
     ]  # fmt: skip
     for kind in [*sorted({one.kind for one in results}), ""]:
         some = [one for one in results if kind in ("", one.kind)]
         counts = Counter(one.found for one in some)
-        cells = (len(some), counts["language"], counts["wrong"], counts["equal"])
+        fine = sum(one.accepted for one in some if one.found == "equal")
+        cells = (
+            len(some), counts["language"], counts["wrong"], sum(one.false for one in some),
+            counts["equal"], fine,
+        )  # fmt: skip
         lines.append(f"| {kind or '**all**'} | {' | '.join(map(str, cells))} |")
+    if false := [one for one in results if one.false]:
+        lines += ["", "Validated though wrong:", ""]
+        lines += [f"- {one.case}, line {one.line}: {one.told}: {one.why}" for one in false]
     if crashes := sum(one.found == "crash" for one in results):
         lines += ["", f"The oracle itself failed on {crashes}."]
     return "\n".join(lines) + "\n"

@@ -57,4 +57,4 @@ def test_an_edit_without_effect_is_equal(case: Case) -> None:
     end = case.text.index("\n", start)
     found = judged(case, mutant_of(case.text, ("clauses", start, end, old)))
     assert found.found == "equal", found
-    assert "| **all** | 1 | 0 | 0 | 1 |" in table([found])
+    assert "| **all** | 1 | 0 | 0 | 0 | 1 | 1 |" in table([found])

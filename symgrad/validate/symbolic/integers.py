@@ -38,6 +38,7 @@ class Integers:
         self._limits: dict[str, tuple[int, int]] = {}
         self._known: dict[tuple[Dim, tuple[Dim, ...], int], bool] = {}
         self._working: set[Dim] = set()
+        self._circular = False
         self._of_axes: dict[Axis, tuple[Dim, ...]] = {}
         self._version = 0
         self.asked = 0
@@ -53,6 +54,15 @@ class Integers:
             yield
         finally:
             del self._facts[count:]
+
+    @contextmanager
+    def anywhere(self) -> Iterator[None]:
+        """Within, only what holds at every point of the program does."""
+        kept, self._facts = self._facts, []
+        try:
+            yield
+        finally:
+            self._facts = kept
 
     def add(self, *facts: Dim) -> None:
         """From here on, these hold as well."""
@@ -103,15 +113,21 @@ class Integers:
         if (constant := goal.constant) is not None and constant >= 0:
             return True
         key = (goal, tuple(self._facts), self._version)
-        if key not in self._known:
-            if goal in self._working:  # it was asked on the way to itself
-                return False
-            self._working.add(goal)
-            try:
-                self._known[key] = self._at_ends(goal, _DEEPEST)
-            finally:
-                self._working.discard(goal)
-        return self._known[key]
+        if key in self._known:
+            return self._known[key]
+        if goal in self._working:  # it was asked on the way to itself
+            self._circular = True
+            return False
+        outer, self._circular = self._circular, False
+        self._working.add(goal)
+        try:
+            found = self._at_ends(goal, _DEEPEST)
+        finally:
+            self._working.discard(goal)
+        if found or not self._working or not self._circular:
+            self._known[key] = found
+        self._circular = outer or (self._circular and bool(self._working))
+        return found
 
     def same(self, left: Dim, right: Dim) -> bool:
         """Are they equal wherever the facts hold?"""
@@ -160,15 +176,18 @@ class Integers:
         """Asked as it is, then with a variable at the end at which ``goal`` is least."""
         if (constant := goal.constant) is not None and constant >= 0:
             return True
+        if self._is_sum_of_products(goal):
+            return True
         for atom in _outermost(goal, 1):
             return all(
                 self._at_ends(put(goal, {atom: side}), depth) for side in (atom.left, atom.right)
             )
         if self._linear(goal):
             return True
-        shorter = _without_common_sizes(goal)
-        if shorter is not goal and self._at_ends(shorter, depth):
-            return True
+        for rest in (goal, *(goal - fact for fact in self._facts if _shares_product(goal, fact))):
+            shorter = _without_common_sizes(rest)
+            if shorter is not rest and self._at_ends(shorter, depth):
+                return True
         if depth == 0:
             return False
         for moved, slope in _slopes(goal):
@@ -176,6 +195,13 @@ class Integers:
             if ends:
                 return any(self._at_ends(put(goal, {moved: end}), depth - 1) for end in ends)
         return False
+
+    def _is_sum_of_products(self, goal: Dim) -> bool:
+        """Is each term a product of what is never negative?"""
+        return all(value >= 0 for _, value in goal.terms) and all(
+            isinstance(atom, (Size, Axis)) or (goal.atom != atom and self.entails(Dim.of(atom)))
+            for atom in goal.atoms
+        )
 
     def _ends(self, atom: Axis | Element, slope: Dim) -> list[Dim]:
         """Where ``goal`` is least for ``atom``: any of these bounds it from below."""
@@ -197,6 +223,7 @@ class Integers:
         related = _related([*facts, -goal - 1], goal)
         if _empty(related) or _empty_by_cases(related):
             return True
+        facts = _near(goal, facts, self._facts_of)
         needed = {one for dim in (goal, *facts) for one, _ in dim.terms if _degree(one) > 1}
         if not needed or len(facts) > _MOST_FACTS:
             return False
@@ -209,6 +236,14 @@ class Integers:
                 products.append(product)
                 if right is denial:
                     own.append(product)
+        for atom in goal.atoms:
+            if (
+                isinstance(atom, Derived)
+                and atom.function == "floordiv"
+                and self.entails(atom.right)
+            ):
+                own.append(denial * atom.right)
+                products.append(own[-1])
         return bool(products) and _empty(_related([*facts, *products, denial], goal, *own))
 
     def _all_facts(self, roots: Sequence[Dim]) -> list[Dim]:
@@ -316,6 +351,9 @@ def quotient(left: Dim, right: Dim) -> Dim:
     exact = left.exact_quotient(right)
     if exact is not None:
         return exact
+    whole = whole_part(left, right) if _is_product_of_sizes(right) else Dim.of(0)
+    if whole.terms:
+        return whole + quotient(left - whole * right, right)
     inner = left.atom
     if isinstance(inner, Derived) and inner.function == "floordiv":
         return quotient(inner.left, inner.right * right)
@@ -415,6 +453,24 @@ def _bounds(atom: Axis | Element, other: Axis | Element) -> bool:
     """Do the bounds of ``atom`` depend on ``other``?"""
     dims = [atom.extent] if isinstance(atom, Axis) else list(atom.indices)
     return any(other in dim.atoms for dim in dims)
+
+
+def _near(goal: Dim, facts: Sequence[Dim], facts_of: Callable[[Atom], Iterable[Dim]]) -> list[Dim]:
+    """The facts over what stands in a goal, and in the facts of that, and over sizes."""
+    atoms = {atom for atom in goal.atoms if not isinstance(atom, Size)}
+    for atom in list(atoms):
+        for fact in facts_of(atom):
+            atoms |= fact.atoms
+    return [one for one in facts if all(isinstance(a, Size) or a in atoms for a in one.atoms)]
+
+
+def _shares_product(goal: Dim, fact: Dim) -> bool:
+    """Do both hold the same product of sizes, the goal one of a size and a minimum?"""
+    bent = any(
+        len(one) > 1 and any(isinstance(atom, Derived) for atom, _ in one) for one, _ in goal.terms
+    )
+    own = {one for one, _ in fact.terms if _degree(one) > 1}
+    return bent and bool(own)
 
 
 def _is_product_of_sizes(dim: Dim) -> bool:

@@ -5,17 +5,22 @@ In: the C text, the kernel's graph, what holds of its sizes.  Out: ``Outcome``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from pycparser import c_ast, c_generator
+
+from symgrad import abi
 from symgrad.index.lower import Lowering
-from symgrad.ir.dim import Dim, Element
+from symgrad.ir.dim import Axis, Dim, Element
 from symgrad.ir.dtype import DType, bool_, uint8
-from symgrad.ir.expr import Expr, Reduce, rebuild
+from symgrad.ir.expr import Call, Expr, Reduce, rebuild
+from symgrad.ir.function import SizeCondition
 from symgrad.ir.graph import Graph, Node
-from symgrad.validate.source import INTEGERS, Unit, Unsupported, parse
+from symgrad.validate.bounded import interface
+from symgrad.validate.source import INTEGERS, CType, Unit, Unsupported, parse
 from symgrad.validate.symbolic.integers import Integers
-from symgrad.validate.symbolic.machine import WORKSPACE, Machine, Pointer, Typed
+from symgrad.validate.symbolic.machine import WORKSPACE, Machine, Pointer, Typed, alternatives
 from symgrad.validate.symbolic.memory import Array, NotShown
 from symgrad.validate.symbolic.normal import Reals
 from symgrad.validate.symbolic.values import Values
@@ -28,6 +33,25 @@ _RANGES = {
 }
 
 
+_NONE = Axis("none", Dim.of(0))
+_LARGE = "too large for the BLAS"
+_CARVE = "char * const piece = *space; *space += ROUND_UP(bytes); return piece;"
+
+
+def _source(function: c_ast.FuncDef) -> str:
+    """The body of a function, in one line."""
+    text = c_generator.CGenerator().visit(function.body)
+    return " ".join(text.strip("{} \n").split())
+
+
+def _facts(one: SizeCondition) -> list[Dim]:
+    gap = one.left - one.right
+    facts = {
+        "==": [gap, -gap], "<": [-gap - 1], "<=": [-gap], ">": [gap - 1], ">=": [gap],
+    }  # fmt: skip
+    return facts.get(one.relation, [])
+
+
 @dataclass(frozen=True)
 class Outcome:
     """Whether a kernel was validated; else the reason, with the line of the C."""
@@ -38,18 +62,23 @@ class Outcome:
     paths: int = 0
 
 
-def validate(text: str, name: str, graph: Graph) -> Outcome:
-    """Is the kernel ``name`` in ``text`` what ``graph`` computes, for all sizes?"""
+def validate(
+    text: str, kernel: abi.Kernel, graph: Graph, conditions: Sequence[SizeCondition] = ()
+) -> Outcome:
+    """Is a kernel in ``text`` what ``graph`` computes, for all sizes under ``conditions``?"""
     try:
         unit = parse(text)
     except Unsupported as problem:
         return Outcome(False, problem.reason, problem.line)
+    wrong = interface(unit, kernel)
+    if wrong:
+        return Outcome(False, wrong)
     todo: list[list[bool]] = [[]]
     paths = 0
     try:
         while todo:
             paths += 1
-            path = _Path(unit, name, graph, todo.pop())
+            path = _Path(unit, kernel, graph, conditions, todo.pop())
             path.check()
             todo += path.machine.open
     except NotShown as problem:
@@ -62,13 +91,18 @@ def validate(text: str, name: str, graph: Graph) -> Outcome:
 class _Path:
     """One run, with some decisions."""
 
-    def __init__(self, unit: Unit, name: str, graph: Graph, decisions: Sequence[bool]) -> None:
-        self._unit, self._name, self._graph = unit, name, graph
+    def __init__(
+        self, unit: Unit, kernel: abi.Kernel, graph: Graph, conditions: Sequence[SizeCondition],
+        decisions: Sequence[bool],
+    ) -> None:  # fmt: skip
+        self._unit, self._kernel, self._graph = unit, kernel, graph
         self.integers = Integers()
         self.values = Values(self.integers)
         self.machine = Machine(unit, self.integers, self.values, decisions)
         self.machine.bytes_are_truths = all(node.dtype != uint8 for node in graph.nodes)
         self._constants()
+        for one in conditions:
+            self.integers.add(*_facts(one))
 
     def _constants(self) -> None:
         for name, constant in self._unit.constants.items():
@@ -85,46 +119,115 @@ class _Path:
     def check(self) -> None:
         """Run it, and compare each output."""
         given = dict(self._arguments())
-        result = self.machine.run(self._name, given)
+        result = self.machine.run(self._kernel.name, given)
+        self.machine.assume_all()
         if self.integers.contradictory:
             return
         status = self.values.integer(result.value) if result is not None else Dim.of(0)
+        self._check_workspace()
         if status != 0:
+            self._check_refusal(status)
             return
         lowering = Lowering(self._graph)
         reals = Reals(self.values)
         for name, node in self._graph.outputs.items():
             self._check_output(name, node, lowering, reals)
 
-    def _arguments(self) -> Iterable[tuple[str, Typed]]:
-        nodes = {**self._graph.inputs, **self._graph.outputs}
-        signature = self._unit.signatures[self._name]
-        names = [name for name, _ in signature.parameters]
-        for name, kind in signature.parameters:
-            if name == "workspace":
-                yield name, Typed("char *", WORKSPACE)
-            elif kind.pointers:
-                self._array(name, nodes[name], names, read_only=kind.const, ctype=kind.base)
-                yield name, Typed(f"{kind.base} *", Pointer(name, Dim.of(0)))
-            elif name in nodes:
-                raise NotShown(f"{name} is a plain number")
-            else:
-                yield name, Typed(kind.base, Dim.size(name))
+    def _check_workspace(self) -> None:
+        """The pieces lie in what ``_workspace`` asks for, one after the other."""
+        if not self.machine.carved:
+            return
+        if _source(self._unit.functions["carve"]) != _CARVE:
+            raise NotShown("carve does something else than to cut off the next piece")
+        name = f"{self._kernel.name}_workspace"
+        parameters = self._unit.signatures[name].parameters
+        used = sum(self.machine.carved, Dim.of(0))
+        with self.integers.anywhere():
+            sizes = {one: Typed("int64_t", Dim.size(one)) for one, _ in parameters}
+            asked = self.machine.run(name, sizes)
+            if asked is None or not self.integers.entails(self.values.integer(asked.value) - used):
+                raise NotShown(f"the workspace was not shown to hold {used} bytes")
 
-    def _array(
-        self, name: str, node: Node, names: Sequence[str], *, read_only: bool, ctype: str
-    ) -> None:
-        if node.dtype.c != ctype:
-            raise NotShown(f"{name} is {node.dtype}, and passed as {ctype}")
-        strides, run, strided = [], Dim.of(1), False
+    def _check_refusal(self, status: Dim) -> None:
+        """What it refuses, it has a reason to refuse."""
+        number = status.constant or 0
+        if not 0 < number <= len(self._kernel.statuses):
+            raise NotShown(f"it returns {status}, which has no meaning")
+        if _LARGE in self._kernel.statuses[number - 1]:
+            sizes = [one for node in self._graph.nodes for one in node.shape]
+            products = [*sizes, *(one * other for one in sizes for other in sizes)]
+            if any(self.integers.entails(one - INTEGERS["int"][1] - 1) for one in products):
+                return
+        elif any(truth and self._is_outside(one) for one, truth in self.machine.conditions):
+            return
+        raise NotShown(f"it returns {number} where it has no reason to")
+
+    def _is_outside(self, condition: Expr, axes: tuple[Axis, ...] = ()) -> bool:
+        """Is an integer of the graph, an index, below 0 or beyond an extent of the graph?"""
+        parts = list(alternatives(condition))
+        if len(parts) == 1 and isinstance(parts[0], Reduce) and parts[0].kind == "any":
+            return self._is_outside(parts[0].body, (*axes, parts[0].axis))
+        return all(
+            isinstance(one, Call)
+            and one.function in ("lt", "ge")
+            and self._is_bound(one.function, self.values.integer(one.operands[1]))
+            and self._is_of_graph(one.operands[0], axes)
+            for one in parts
+        )
+
+    def _is_bound(self, relation: str, end: Dim) -> bool:
+        extents = {one for node in self._graph.nodes for one in node.shape}
+        return end == 0 if relation == "lt" else end in extents
+
+    def _is_of_graph(self, index: Expr, axes: Sequence[Axis]) -> bool:
+        reals, lowering = Reals(self.values), Lowering(self._graph)
+        wanted = reals.normal(index)
+        for node in self._graph.nodes:
+            left = iter(axes)
+            place = [Dim.of(0) if one == 1 else Dim.of(next(left, _NONE)) for one in node.shape]
+            extents = [one for one in node.shape if one != 1]
+            if node.dtype.is_integer and extents == [axis.extent for axis in axes]:
+                found = self._flattened(lowering, lowering.element(node, place))
+                if reals.normal(found) == wanted:
+                    return True
+        return False
+
+    def _arguments(self) -> Iterator[tuple[str, Typed]]:
+        """What each parameter is, by the order in which the record of the call has them."""
+        given = iter(self._unit.signatures[self._kernel.name].parameters)
+        for _, (name, kind) in zip(self._kernel.sizes, given, strict=False):
+            yield name, Typed(kind.base, Dim.size(name))
+        graph = self._graph
+        for record, node in (
+            *((one, graph.inputs[one.name]) for one in self._kernel.inputs),
+            *((one, graph.outputs[one.name]) for one in self._kernel.outputs),
+        ):
+            name, kind = next(given)
+            if kind.pointers:
+                steps = {axis: next(given)[0] for axis in record.strides}
+                self._array(record.name, node, kind, steps)
+                yield name, Typed(f"{kind.base} *", Pointer(record.name, Dim.of(0)))
+                yield from ((own, Typed("int64_t", Dim.size(own))) for own in steps.values())
+            else:
+                yield name, Typed(kind.base, self._number(record.name, node))
+        yield next(given)[0], Typed("char *", WORKSPACE)
+
+    def _number(self, name: str, node: Node) -> Dim | Expr:
+        place = (Dim.of(0),)
+        if node.dtype.is_integer:
+            return Dim.of(Element(name, place))
+        return self.values.pool.access(name, place, node.dtype)
+
+    def _array(self, name: str, node: Node, kind: CType, own: Mapping[int, str]) -> None:
+        if node.dtype.c != kind.base:
+            raise NotShown(f"{name} is {node.dtype}, and passed as {kind.base}")
+        strides, run = [], Dim.of(1)
         for place in reversed(range(len(node.shape))):
-            own = f"{name}_s{place}"
-            strided |= own in names
-            strides.append(Dim.size(own) if own in names else run)
+            strides.append(Dim.size(own[place]) if place in own else run)
             run = run * node.shape[place]
         self.machine.add(Array(
-            name, ctype, None if strided else run, tuple(node.shape), tuple(reversed(strides)),
-            read_only=read_only, given=True,
+            name, kind.base, None if own else run, tuple(node.shape), tuple(reversed(strides)),
+            read_only=kind.const, given=True,
         ))  # fmt: skip
 
     def _check_output(self, name: str, node: Node, lowering: Lowering, reals: Reals) -> None:

@@ -76,6 +76,8 @@ class Typed:
     value: Any
 
 
+_ALIGNED = 8
+"""Bytes that the longest number begins at a multiple of."""
 TRIPS = "#trips"
 _THROUGH = "through "
 WORKSPACE = object()
@@ -131,9 +133,12 @@ class Machine:
         except NotShown as problem:
             problem.line = problem.line or self._line
             raise
+        return result
+
+    def assume_all(self) -> None:
+        """From here on, all that was decided holds."""
         for condition, truth in self.conditions:
             self._assume(condition, truth)
-        return result
 
     def _body(self, name: str, arguments: Mapping[str, Typed]) -> Typed | None:
         outer, self._scopes = self._scopes, [Scope(dict(arguments))]
@@ -244,7 +249,10 @@ class Machine:
         count = self._integer(arguments[1])
         if not self.integers.entails(count):
             raise NotShown(f"{name} takes {count} bytes, which was not shown to be at least 0")
-        self.carved.append(count)
+        rounded = self.values.integer(self._macro("ROUND_UP", [arguments[1]]).value)
+        if not self.integers.entails(rounded - count) or rounded.exact_quotient(_ALIGNED) is None:
+            raise NotShown(f"the piece behind {name} was not shown to begin behind it, aligned")
+        self.carved.append(rounded)
         array = f"{name}'{len(self.arrays)}"
         exact = count.exact_quotient(BYTES[ctype])
         if exact is None:
@@ -355,9 +363,9 @@ class Machine:
         """Of a check of all elements: what holds of each."""
         if truth:
             return
-        for part in _alternatives(condition):
+        for part in alternatives(condition):
             if isinstance(part, Reduce) and part.kind == "any":
-                for one in _alternatives(part.body):
+                for one in alternatives(part.body):
                     self._learn_each(part.axis, one)
 
     def _learn_each(self, axis: Axis, refused: Expr) -> None:
@@ -507,9 +515,16 @@ class Machine:
 
     def _check(self, name: str, address: Dim, what: str) -> None:
         """The address lies in the array."""
-        array = self.arrays[name]
+        ranges = (fact for axis in address.axes for fact in self.integers.range_of(axis))
+        with self.integers.given(*ranges):
+            if not self._lies_in(self.arrays[name], address):
+                raise NotShown(
+                    f"{_shown(name)}[{address}] is {what}, which was not shown to lie in it"
+                )
+
+    def _lies_in(self, array: Array, address: Dim) -> bool:
         if array.count is not None and lies_within(self.integers, address, array.count):
-            return
+            return True
         if array.shape:
             merged = list(array.merged())
             axes = [self.values.axis("s", extent) for extent, _ in merged]
@@ -517,11 +532,9 @@ class Machine:
             walk = sum(
                 (step * Dim.of(axis) for step, axis in zip(steps, axes, strict=True)), Dim.of(0)
             )
-            every = Write(name, tuple(axes), walk, self.values.truth(True), 0)
-            found = match(self.integers, every, address)
-            if isinstance(found, dict):
-                return
-        raise NotShown(f"{_shown(name)}[{address}] is {what}, which was not shown to lie in it")
+            every = Write(array.name, tuple(axes), walk, self.values.truth(True), 0)
+            return isinstance(match(self.integers, every, address), dict)
+        return False
 
     # -- expressions
 
@@ -847,9 +860,13 @@ class Machine:
         body = self.unit.functions[name].body.block_items
         if len(body) != 1 or not isinstance(body[0], c_ast.Return):
             raise NotShown(f"{name} is more than one expression")
+        with self.integers.anywhere():
+            return self._number_of(name, body[0].expr, given)
+
+    def _number_of(self, name: str, body: Node, given: Mapping[str, Typed]) -> Typed:
         outer, self._scopes = self._scopes, [Scope(dict(given))]
         try:
-            results = list(self._results(body[0].expr))
+            results = list(self._results(body))
         finally:
             self._scopes = outer
         if len(results) == 1 and not any(isinstance(one, Derived) for one in results[0][1].atoms):
@@ -1461,10 +1478,11 @@ class Summary:
 # -- helpers
 
 
-def _alternatives(condition: Expr) -> Iterator[Expr]:
+def alternatives(condition: Expr) -> Iterator[Expr]:
+    """What a disjunction consists of."""
     if isinstance(condition, Call) and condition.function == "logical_or":
         for one in condition.operands:
-            yield from _alternatives(one)
+            yield from alternatives(one)
     else:
         yield condition
 

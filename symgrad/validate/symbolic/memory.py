@@ -94,9 +94,10 @@ def lies_within(integers: Integers, address: Dim, count: Dim) -> bool:
         if rest is None or rest == 1:
             continue
         digit = whole_part(address, step)
-        if not integers.within(address - digit * step, step):
+        if not lies_within(integers, address - digit * step, step):
             digit = digit + quotient(address - digit * step, step)
-        if integers.within(address - digit * step, step) and lies_within(integers, digit, rest):
+        inside = address - digit * step
+        if lies_within(integers, inside, step) and lies_within(integers, digit, rest):
             return True
     return False
 

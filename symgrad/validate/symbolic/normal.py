@@ -586,6 +586,21 @@ class Reals:
                 merged = self.substitute(content, {fresh: Dim.of(whole) - step * Dim.of(axis)})
                 if axis not in merged.axes:
                     return self.reduce(kind, whole, merged)
+            if axis not in frozenset(within.extent.axes):
+                return self._in_order(kind, axis, body, fresh, content)
+        return self._named(kind, axis, body)
+
+    def _in_order(
+        self, kind: str, outer: Axis, body: Polynomial, inner: Axis, content: Polynomial
+    ) -> Polynomial:
+        """Of two reductions in each other, the one that reads first is outside."""
+        here = self._named(kind, outer, body)
+        swapped = self.reduce(kind, outer, content)
+        if swapped.single is None or swapped.single.kind != "reduce":
+            return self.reduce(kind, inner, swapped)
+        return min(here, self._named(kind, inner, swapped), key=lambda one: one.key)
+
+    def _named(self, kind: str, axis: Axis, body: Polynomial) -> Polynomial:
         depth = 1 + body.depth
         name = Axis(f"#{depth}", axis.extent)
         renamed = self.substitute(body, {axis: Dim.of(name)})
