@@ -84,6 +84,8 @@ _CAPSULES = ("_sym_sizes_capsule", "_sym_strides_capsule")
 FIELDS = ("steps", "strides", "certain", "_cached")
 """Attributes of symgrad's that torch has not."""
 _MARKS, _CONTIGUOUS = "_marks", "_is_said_to_be_contiguous"
+TWIN = "_may_be_another_object"
+"""Of a tensor that may be the same object as another one of the trace."""
 GIVEN, REQUIRES = "_given_to_calls", "_is_said_to_require"
 """Attributes of what comes from outside, and of what is said to require a gradient or none."""
 
@@ -199,6 +201,7 @@ class SymbolicTensor(_Held):
         if current().history is not None:
             self.storage.copied.append(step)
             return self
+        own_names(self)[TWIN] = True
         found = self.unmarked()
         found.steps = (*self.steps, step)
         if settled:

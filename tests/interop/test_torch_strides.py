@@ -392,3 +392,11 @@ def test_a_write_that_reads_what_it_writes_elsewhere_is_undecided(text: str) -> 
 @pytest.mark.parametrize("text", APART)
 def test_a_write_that_reads_in_step_or_apart_is_proved(text: str) -> None:
     assert str(sg.verify(square(written(text)), "4 4").verdict) == "PROVED"
+
+
+@pytest.mark.parametrize("call", ["contiguous()", "mT.contiguous()", "to(memory_format=ROWS)"])
+def test_a_shape_that_is_changed_of_what_may_be_two_tensors_is_undecided(call: str) -> None:
+    names: dict[str, Any] = {"ROWS": ROWS}
+    text = f" y = 2 * x * g\n z = y.{call}\n z.unsqueeze_(0)\n return y"
+    exec(f"def backward(x, g):\n{text}", names)
+    assert str(sg.verify(square(names["backward"]), "n m").verdict) == "UNDECIDED"

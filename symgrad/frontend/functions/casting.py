@@ -21,6 +21,7 @@ from symgrad.frontend.session import active, current
 from symgrad.frontend.table import FUNCTIONS, operation
 from symgrad.frontend.tensor import (
     REQUIRES,
+    TWIN,
     SelectedTensor,
     SymbolicTensor,
     TensorNumber,
@@ -137,6 +138,7 @@ def _perhaps_copied(input: Tensor, *, settled: bool) -> Tensor:
     """A copy where the tensor lies otherwise, as contiguous inputs make it lie."""
     copied = fresh(input.node, settled=settled)
     current().uncertain(input.storage, copied.storage)
+    own_names(input)[TWIN] = own_names(copied)[TWIN] = True
     return copied
 
 

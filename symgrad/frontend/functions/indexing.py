@@ -34,10 +34,11 @@ from symgrad.frontend.lift import (
     lined_up,
     not_selected,
 )
+from symgrad.frontend.questions import questions
 from symgrad.frontend.session import Session, current
 from symgrad.frontend.sizes import as_dim, is_size
 from symgrad.frontend.table import operation, selecting
-from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor, fresh
+from symgrad.frontend.tensor import TWIN, SelectedTensor, SymbolicTensor, fresh, own_names
 from symgrad.frontend.views import Reshape, Slice, Step, permute
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import bool_, int64, uint8
@@ -369,6 +370,9 @@ def _reshaped_in_place(name: str, call: Any) -> None:
     """Methods that change the shape of the tensor itself, and of no other view of its memory."""
 
     def method(self: Tensor, *args: Any) -> Tensor:
+        known = questions()
+        if known is not None and TWIN in own_names(self):
+            known.observe("the shape is changed of what may be two tensors or one", here())
         shown: Tensor = call(share(self), *args)
         self.steps = shown.steps
         self.lies_as(shown.strides, shown.certain)
