@@ -93,3 +93,24 @@ def test_faults_are_found(kind: str) -> None:
             found += not outcome.validated
             assert not outcome.validated or kind in OF_THE_SAME_CALLS, changed.line
     assert found or not any(sites(original("nn_mse_loss")[1])[kind]) or kind in OF_THE_SAME_CALLS
+
+
+SOFTMAX = {
+    "a size of another axis": ("n, m = x.shape", "m, n = x.shape"),
+    "residuals in another order": ("Residuals((y, n, m))", "Residuals((y, m, n))"),
+    "a dtype that is not checked": (" or x.dtype is not _float32", ""),
+    "out that may be read-only": ("_pointer(_c_float32, y, True)", "_pointer(_c_float32, y)"),
+    "out that is not written": ("y = out\n", "y = _empty((n, m), _float32)\n"),
+    "a stride": ("_p_x, m, _p_y", "_p_x, n, _p_y"),
+    "a gradient that is missing": ("return (grad_x,)", "return (None,)"),
+}
+
+
+@pytest.mark.parametrize("what", SOFTMAX)
+def test_what_is_wrong_is_told(what: str) -> None:
+    op, text = original("nn_softmax")
+    old, new = SOFTMAX[what]
+    assert old in text
+    outcome = judged(op, text.replace(old, new))
+    assert not outcome.validated
+    assert outcome.line
