@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import ops
 import pytest
 
 from symgrad import compiler
@@ -114,3 +115,9 @@ def test_what_is_wrong_is_told(what: str) -> None:
     outcome = judged(op, text.replace(old, new))
     assert not outcome.validated
     assert outcome.line
+
+
+@pytest.mark.parametrize("name", ["Linear", "Tanh", "Gelu", "LayerNorm", "SoftmaxCrossEntropy"])
+def test_wrappers_of_the_examples_are_validated(name: str) -> None:
+    outcome = judged(planned(getattr(ops, name)))
+    assert outcome.validated, f"line {outcome.line}: {outcome.reason}"
