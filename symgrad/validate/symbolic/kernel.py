@@ -85,6 +85,8 @@ def validate(
         return Outcome(False, problem.reason, problem.line or 0, paths)
     except RecursionError:
         return Outcome(False, "it is nested too deeply", 0, paths)
+    except Exception as error:  # C that the compiler refuses, too: nothing passes by default
+        return Outcome(False, f"not understood: {type(error).__name__}: {error}", 0, paths)
     return Outcome(True, paths=paths)
 
 
