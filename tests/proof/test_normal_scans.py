@@ -9,6 +9,7 @@ import pytest
 
 from symgrad.proof.normal.atoms import Atom
 from symgrad.proof.normal.numeric import Evaluation, Exact
+from symgrad.proof.normal.poly import constant
 from symgrad.proof.normal.zero import unchained
 from tests.proof.normal_terms import Standard, Term
 
@@ -67,6 +68,21 @@ def test_prefix_and_suffix_make_the_whole() -> None:
         a.i
     ) * a.prod(a.k, a.at("y", a.k))
     assert a.owed("inverse")
+
+
+def _of_table(a: Scans, values: list[int]) -> Term:
+    k = a.index("row", len(values))
+    first, second, third = (a.term(constant(value)) for value in values)
+    body = a.where(a.compare(k, "eq", 0), first, a.where(a.compare(k, "eq", 1), second, third))
+    return a.prod(k, body)
+
+
+def test_a_product_of_a_table() -> None:
+    """[rule: product-table]."""
+    a = Scans()
+    assert _of_table(a, [2, 3, 7]) == a.term(constant(42))
+    assert _of_table(a, [7, 2, 3]) == a.term(constant(42))
+    assert _of_table(a, [2, 3, 8]) != a.term(constant(42))
 
 
 @pytest.mark.parametrize("offset", [1, -1])

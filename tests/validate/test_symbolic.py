@@ -103,6 +103,13 @@ WRONG = {
 }  # fmt: skip
 
 
+def test_a_variable_of_all_iterations_is_in_a_clause() -> None:
+    text, record, graph = kernels("nn_log_softmax")["nn_log_softmax_forward"]
+    clause = " reduction(|:greatest_nan)"
+    assert clause in text
+    assert not validate(text.replace(clause, "", 1), record, graph).validated
+
+
 @pytest.mark.parametrize("what", WRONG)
 def test_what_is_wrong_is_not_validated(what: str) -> None:
     text, record, graph = kernels("nn_softmax")[FORWARD]

@@ -24,6 +24,9 @@ from symgrad.proof.normal.maxima import bind
 from symgrad.proof.normal.poly import ONE, ZERO, Poly, constant, of_atom
 from symgrad.proof.normal.sums import index_expressions, solved_in_range, sum_over
 
+_FEW = 16
+"""Factors that are multiplied out."""
+
 
 def product(context: Proof, binder: Atom, body: Poly) -> Poly:
     """The product of ``body`` over the binder.  [rule: product]."""
@@ -34,7 +37,7 @@ def product(context: Proof, binder: Atom, body: Poly) -> Poly:
         return ONE
     if not body.terms:
         return ZERO
-    for rule in (_reversed, _shifted, _directed, _punched, _ranged):
+    for rule in (_tabled, _reversed, _shifted, _directed, _punched, _ranged):
         changed = rule(context, binder, body)
         if changed is not None:
             return changed
@@ -72,6 +75,25 @@ def _repeated(context: Proof, factor: Poly, times: Poly) -> Poly:
         return exponential(context, multiply(context, logarithm(context, factor), times))
     binder = context.fresh(times)
     return of_atom(bind(context, kinds.PRODUCT, binder, factor))
+
+
+def _tabled(context: Proof, binder: Atom, body: Poly) -> Poly | None:
+    """A product of few factors that tell places apart, as of a table: factor by factor.
+
+    [rule: product-table]
+    """
+    count = binder.data[1].constant
+    if not isinstance(count, int) or count > _FEW:
+        return None
+    if not any(
+        atom.kind in (kinds.ATLEAST, kinds.EQUAL) and binder in atom.free
+        for monomial in body.terms for atom, _ in monomial
+    ):  # fmt: skip
+        return None
+    result = ONE
+    for place in range(count):
+        result = multiply(context, result, substitute(context, body, {binder: constant(place)}))
+    return result
 
 
 def _punched(context: Proof, binder: Atom, body: Poly) -> Poly | None:

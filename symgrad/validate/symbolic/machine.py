@@ -964,6 +964,8 @@ class Machine:
     ) -> None:  # fmt: skip
         """One loop over an axis; ``inside``: what it runs in the place of the body."""
         line = self.unit.line(node)
+        if directive is not None:
+            _check_shared(node.stmt, directive, line)
         with self.integers.given(*self.integers.range_of(axis)):
             with self._frame(self._targets(node.stmt)) as frame:
                 if inside is not None:
@@ -1610,6 +1612,17 @@ def _is_number(value: Any, wanted: float) -> bool:
 
 def _kind(node: Node, kind: type[Node]) -> Iterator[Any]:
     return (one for one in walk(node) if isinstance(one, kind))
+
+
+def _check_shared(body: Node, directive: Directive, line: int) -> None:
+    """A variable from outside that a body adds to is in a clause, whatever is added."""
+    clauses = {(operator, name) for operator, name in directive.reductions}
+    for one in _kind(body, c_ast.Assignment):
+        target = one.lvalue
+        if one.op == "=" or not isinstance(target, c_ast.ID) or _assigned(body, {target.name}):
+            continue
+        if (one.op[:-1], target.name) not in clauses:
+            raise NotShown(f"race: every iteration changes {target.name}", line)
 
 
 def _degree(dim: Dim) -> int:
