@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 import pytest
@@ -101,6 +102,19 @@ WRONG = {
     "a row that is too long for its tile": ("float y_total[64]", "float y_total[63]"),
     "a return": ("(m < SHORT_ROW) {", "(m < SHORT_ROW) {\nif (m > 5)\nreturn 0;"),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("op", "kernel", "function"),
+    [("nn_softmax", "backward", "("), ("nn_rms_norm", "backward_01", "_workspace(")],
+)
+def test_sizes_are_in_the_order_of_the_call(op: str, kernel: str, function: str) -> None:
+    text, record, graph = kernels(op)[f"{op}_{kernel}"]
+    start = text.index(f"{record.name}{function}")
+    head = text[start : text.index(")", start)]
+    swapped = re.sub(r"int64_t n,(\s+)int64_t m", r"int64_t m,\1int64_t n", head)
+    assert swapped != head
+    assert not validate(text.replace(head, swapped), record, graph).validated
 
 
 def test_a_variable_of_all_iterations_is_in_a_clause() -> None:

@@ -145,8 +145,7 @@ class _Path:
         parameters = self._unit.signatures[name].parameters
         used = sum(self.machine.carved, Dim.of(0))
         with self.integers.anywhere():
-            sizes = {one: Typed("int64_t", Dim.size(one)) for one, _ in parameters}
-            asked = self.machine.run(name, sizes)
+            asked = self.machine.run(name, dict(self._sizes(iter(parameters))))
             if asked is None or not self.integers.entails(self.values.integer(asked.value) - used):
                 raise NotShown(f"the workspace was not shown to hold {used} bytes")
 
@@ -197,8 +196,7 @@ class _Path:
     def _arguments(self) -> Iterator[tuple[str, Typed]]:
         """What each parameter is, by the order in which the record of the call has them."""
         given = iter(self._unit.signatures[self._kernel.name].parameters)
-        for _, (name, kind) in zip(self._kernel.sizes, given, strict=False):
-            yield name, Typed(kind.base, Dim.size(name))
+        yield from self._sizes(given)
         graph = self._graph
         for record, node in (
             *((one, graph.inputs[one.name]) for one in self._kernel.inputs),
@@ -213,6 +211,14 @@ class _Path:
             else:
                 yield name, Typed(kind.base, self._number(record.name, node))
         yield next(given)[0], Typed("char *", WORKSPACE)
+
+    def _sizes(self, parameters: Iterator[tuple[str, CType]]) -> Iterator[tuple[str, Typed]]:
+        """The sizes come first; a name that C has for something else has underscores there."""
+        shapes = (node.shape for node in (*self._graph.nodes, *self._graph.inputs.values()))
+        known = {one.strip("_"): one for shape in shapes for dim in shape for one in dim.sizes}
+        for size in self._kernel.sizes:
+            name, kind = next(parameters)
+            yield name, Typed(kind.base, Dim.size(known.get(size.strip("_"), size)))
 
     def _number(self, name: str, node: Node) -> Dim | Expr:
         place = (Dim.of(0),)
