@@ -103,7 +103,7 @@ def cases() -> tuple[Case, ...]:
                 continue  # no kernel without values of its plain arguments
             found += _of_plan(name, planned)
     for name in PROGRAMS:
-        found.append(_case(f"programs.{name}", f"k_{name}", getattr(programs, name)()))
+        found.append(alone(f"programs.{name}", getattr(programs, name)()))
     return tuple(found)
 
 
@@ -118,6 +118,11 @@ def _of_plan(name: str, planned: OpPlan) -> Iterator[Case]:
             f"{name}.{kernel.name}", kernel.name, kernel.graph, SizeNames(planned.sizes),
             dict(kernel.numbers), conditions.get(kernel.name, ()),
         )  # fmt: skip
+
+
+def alone(name: str, graph: Graph) -> Case:
+    """The kernel of a graph."""
+    return _case(name, f"k_{re.sub(r'[^0-9a-z]+', '_', name.removeprefix('programs.'))}", graph)
 
 
 def _case(
