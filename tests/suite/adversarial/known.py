@@ -25,7 +25,4 @@ UNDECIDED: dict[str, str] = {
         ByNumelRight
         RowsColumnsSame
     """,
-    "refutations": """
-        ProdByQuotient
-    """,
 }
