@@ -2,6 +2,7 @@
  * CrossEntropyLoss, written by symgrad.
  * Backward PROVED for ignore_index = -100, reduction = 'mean', label_smoothing = 0.0, under: 0 <=
  *     labels < c.
+ * This C VALIDATED against what was traced, for all sizes and over the reals.
  * Each kernel takes the sizes that it needs first, in this order: n, c.
  * Arrays are C-contiguous, but for the inputs with strides behind them: x_s0 counts elements from
  *     one index of axis 0 to the next. No output overlaps any other array.

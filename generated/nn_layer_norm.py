@@ -1,6 +1,7 @@
 """nn_layer_norm: x: float32[n, m], weight: float32[m], bias: float32[m] -> y: float32[n, m].
 
 Backward PROVED for eps = 1e-05, axes = (-1,); for weight and bias given.
+This wrapper VALIDATED against the C and what was traced.
 
 Written by symgrad: the straight-line code below serves the ordinary call, `Caller` every other.
 """

@@ -1,6 +1,7 @@
 """nn_log_softmax: x: float32[n, m] -> y: float32[n, m].
 
 Backward PROVED for dim = -1.
+This wrapper VALIDATED against the C and what was traced.
 
 Written by symgrad: the straight-line code below serves the ordinary call, `Caller` every other.
 """

@@ -1,6 +1,7 @@
 /*
  * LogSumExp, written by symgrad.
  * Backward PROVED (derived: no backward written).
+ * This C VALIDATED against what was traced, for all sizes and over the reals.
  */
 #include <math.h>
 #include <stdint.h>

@@ -1,6 +1,7 @@
 """nn_logsumexp: x: float32[n, m] -> output: float32[n].
 
 Backward PROVED (derived: no backward written).
+This wrapper VALIDATED against the C and what was traced.
 
 Written by symgrad: the straight-line code below serves the ordinary call, `Caller` every other.
 """

@@ -1,6 +1,7 @@
 /*
  * RMSNorm, written by symgrad.
  * Backward PROVED for eps = 1.1920928955078125e-07, axes = (-1,); for weight given.
+ * This C VALIDATED against what was traced, for all sizes and over the reals.
  * Each kernel takes the sizes that it needs first, in this order: n, m.
  * Arrays are C-contiguous, but for the inputs with strides behind them: x_s0 counts elements from
  *     one index of axis 0 to the next. No output overlaps any other array.

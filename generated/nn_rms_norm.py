@@ -1,6 +1,7 @@
 """nn_rms_norm: x: float32[n, m], weight: float32[m] -> y: float32[n, m].
 
 Backward PROVED for eps = 1.1920928955078125e-07, axes = (-1,); for weight given.
+This wrapper VALIDATED against the C and what was traced.
 
 Written by symgrad: the straight-line code below serves the ordinary call, `Caller` every other.
 """

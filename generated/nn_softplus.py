@@ -1,6 +1,7 @@
 """nn_softplus: x: float32[*s] -> y: float32[*s].
 
 Backward PROVED for beta = 1.0, threshold = 20.
+This wrapper VALIDATED against the C and what was traced.
 
 Written by symgrad: the straight-line code below serves the ordinary call, `Caller` every other.
 """

@@ -6,6 +6,8 @@ makes a verdict wrong.
 
 VERDICT_SECONDS = 30.0
 """Of processor time for one verdict, where nobody says otherwise."""
+VALIDATION_SECONDS, ORACLE_SECONDS = 60.0, 20.0
+"""Of processor time to validate one emitted kernel, and to look for a wrong call of one."""
 PROOF_SHARE = 0.8
 """Of the time that is left, for the judgement of one case: conditions are to be found as well."""
 RESTING_WORK, RESTING_LEAST = 4, 2_000

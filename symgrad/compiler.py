@@ -56,14 +56,17 @@ from symgrad.kernels import OpPlan, plan, with_backward
 from symgrad.replay import replayed
 from symgrad.runtime.strict import fall_back
 from symgrad.shapes import requested
-from symgrad.stages import STAGES
+from symgrad.stages import ALLOWED, STAGES
 from symgrad.verdicts import report_on, used
 
 if TYPE_CHECKING:
+    from symgrad.emission import EmittedOp
     from symgrad.numpy_op import NumpyOp
     from symgrad.proof.report.records import Report
     from symgrad.runtime.op import CompiledOp
+    from symgrad.validation import Validation
 
+Told = Callable[[str, "Report", "Validation | None"], None]
 RANKS = (0, 1, 2, 3)
 """The numbers of batch axes that are judged where the program depends on their number."""
 
@@ -260,7 +263,7 @@ def _with_axes_more(request: Request, first: Report, suggest: bool) -> Report | 
 def compile(
     function: AnyFunction, *specs: Any, static: Static = None, assume: Assume = None,
     allow: Sequence[str] = (), strict: bool = False, timeout: float | None = VERDICT_SECONDS,
-    config: Config = None,
+    config: Config = None, validate: bool = False,
 ) -> CompiledOp | NumpyOp:  # fmt: skip
     """Kernels for every size of these shapes, forward and backward.
 
@@ -269,11 +272,11 @@ def compile(
     them.  A backward that is not PROVED is refused with
     NotProvedError, unless ``allow`` names its verdict (``allow=("UNDECIDED",)``).  Where no C
     compiler works, the op runs on NumPy, with a NumpyBackendWarning; with ``strict``, or
-    SYMGRAD_STRICT=1, BuildError or CacheError is raised.
+    SYMGRAD_STRICT=1, BuildError or CacheError is raised.  ``validate``: the C is validated against
+    what was traced, for all sizes, which may take seconds a kernel the first time; C that is not
+    VALIDATED is refused with NotValidatedError, unless ``allow`` names ``"NOT VALIDATED"``.
     """
     with forks_wait():
-        from symgrad.emission import emit
-        from symgrad.manifest import proof_line
         from symgrad.numpy_op import NumpyOp
         from symgrad.runtime.op import make_op
 
@@ -282,7 +285,7 @@ def compile(
     with _applied(declared, found):
         request = _requested(function, declared, specs, static, assume, timeout)
         planned, report = judged_plan(request, allow, timeout=timeout)
-    emitted = emit(planned, proof_line(report))
+    emitted, _ = texts(planned, report, allow, validate=validate)
     try:
         return make_op(
             emitted.wrapper(), emitted.texts, key_extra=planned.graphs.source, origin=request,
@@ -293,20 +296,43 @@ def compile(
         return NumpyOp(planned, origin=request)
 
 
+def texts(
+    planned: OpPlan, report: Report, allow: Sequence[str] = (), *, validate: bool,
+    cached: bool = True,
+) -> tuple[EmittedOp, Validation | None]:  # fmt: skip
+    """The texts of an op; with ``validate`` they say what became of them.
+
+    ``cached``: what was validated before is not validated again.  Raises NotValidatedError.
+    """
+    with forks_wait():
+        from symgrad.emission import emit
+        from symgrad.manifest import proof_line
+
+    if not validate:
+        return emit(planned, proof_line(report)), None
+    from symgrad.validation import validated
+
+    emitted, found = validated(planned, proof_line(report), cached=cached)
+    found.check(planned.name, allow)
+    return emitted, found
+
+
 def build(
     functions: Sequence[AnyFunction], folder: Path, *, specs: Sequence[str | None] = (),
     static: Static = None, assume: Assume = None, allow: Sequence[str] = (), check: bool = False,
     compiled: bool = True, root: Path | None = None, names: Mapping[Any, str] | None = None,
     timeout: float | None = VERDICT_SECONDS, fixed: bool = False, config: Config = None,
+    validate: bool = True, told: Told = lambda name, report, validation: None,
 ) -> str:  # fmt: skip
     """Write a package of kernels that imports without symgrad; return the difference.
 
     ``specs``, ``static``, ``assume``, ``timeout``, ``config``: as for ``compile``.  ``check``:
     write nothing.  ``compiled``: also build the shared objects.  ``root``: paths in the manifest
     are written relative to it.  ``names``: other names for the ops of some Functions.  ``fixed``:
-    no kernel takes a plain number.  Raises NotProvedError, BuildError.
+    no kernel takes a plain number.  ``validate``: as for ``compile``.  ``told`` is called with the
+    name of each op once it is judged.  Raises NotProvedError, NotValidatedError, BuildError.
     """
-    from symgrad.manifest import packaged
+    from symgrad.manifest import packaged, packaged_op
     from symgrad.runtime.package import build_package, difference, write_package
 
     named = names or {}
@@ -316,16 +342,18 @@ def build(
         declared = _declared(config, found)
         with _applied(declared, found):
             request = _requested(one, declared, specs, static, assume, timeout)
-            planned = judged_plan(
+            planned, report = judged_plan(
                 request, allow, named.get(one, ""), timeout=timeout, fixed=fixed
             )  # fmt: skip
-        ops.append((request, *planned))
-    files = packaged(ops, root, folder)
+        emitted, validation = texts(planned, report, allow, validate=validate)
+        told(planned.name, report, validation)
+        ops.append(packaged_op(request, planned, report, emitted, validation, root))
+    files = packaged(ops, folder)
     if check:
         return difference(folder, files)
     write_package(folder, files)
     if compiled:
-        build_package(folder, [planned.name for _, planned, _ in ops])
+        build_package(folder, [op.stem for op in ops])
     return ""
 
 
@@ -381,9 +409,8 @@ def judged_plan(
     """
     from symgrad.proof.verify import check_none
 
-    unknown = set(allow) - {"UNDECIDED", "SURROGATE?", "REFUTED"}
-    if isinstance(allow, str) or unknown:
-        hint = 'a tuple of "UNDECIDED", "SURROGATE?" and "REFUTED"'
+    if isinstance(allow, str) or not set(allow) <= {*ALLOWED}:
+        hint = f"a tuple of {', '.join(map(repr, ALLOWED))}"
         raise SpecError(f"allow={allow!r}", hint=hint)
     if "REFUTED" in allow:
         allow = (*allow, "SURROGATE?")

@@ -7,7 +7,7 @@ In: an ``OpPlan``.  ``op_record`` makes of it the record of calls that wrappers 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from symgrad import abi
 from symgrad.codegen.calls import SizeNames, known_conditions, size_bindings
@@ -128,6 +128,19 @@ def _check_order(record: abi.Kernel, graph: Graph) -> None:
 
 
 @dataclass(frozen=True)
+class Notes:
+    """What is known of the texts.
+
+    ``source`` is said under the proof on the top of each file, ``wrapper`` in the wrapper,
+    ``kernels`` above a kernel, by its name.
+    """
+
+    source: str = ""
+    wrapper: str = ""
+    kernels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class EmittedOp:
     """The texts of one op.  ``texts``: C files and header by file name."""
 
@@ -140,18 +153,21 @@ class EmittedOp:
         return render_wrapper(wrapper_view(self.op, runtime=runtime, summary=self.summary))
 
 
-def emit(plan: OpPlan, proof: str, *, name: str | None = None) -> EmittedOp:
+def emit(
+    plan: OpPlan, proof: str, *, name: str | None = None, notes: Notes | None = None
+) -> EmittedOp:
     """Emit every kernel of an op.
 
     Forwards and the backward of all gradients go to ``<name>.c``, pruned backwards to
     ``<name>_pruned.c``.  ``proof``: the line that says what was proved.
     """
-    stem = name or plan.name
+    stem, said = name or plan.name, notes or Notes()
     sizes = SizeNames(plan.sizes)
-    emitted = {kernel.name: _emitted(kernel, proof, sizes) for kernel in plan.kernels}
+    emitted = {kernel.name: _emitted(kernel, proof, said, sizes) for kernel in plan.kernels}
     main = [emitted[kernel.name] for kernel in plan.kernels if not kernel.pruned]
     pruned = [emitted[kernel.name] for kernel in plan.kernels if kernel.pruned]
-    summary = (f"{plan.graphs.name}, written by symgrad.", proof)
+    title = f"{plan.graphs.name}, written by symgrad."
+    summary = tuple(filter(None, (title, proof, said.source)))
     texts = {f"{stem}.c": _source(main, stem, summary)}
     if pruned:
         only = "Backwards of some of the gradients only; the name tells which inputs'."
@@ -162,7 +178,9 @@ def emit(plan: OpPlan, proof: str, *, name: str | None = None) -> EmittedOp:
         plan, lambda name: emitted[name].record, name=stem, files=tuple(texts), header=header,
         blas=whole.needs_blas,
     )  # fmt: skip
-    return EmittedOp(op, {**texts, header: whole.header}, (proof,))
+    return EmittedOp(
+        op, {**texts, header: whole.header}, tuple(filter(None, (proof, said.wrapper)))
+    )
 
 
 def _source(kernels: Sequence[EmittedKernel], stem: str, lines: tuple[str, ...]) -> str:
@@ -216,8 +234,8 @@ _RULES = (
 )
 
 
-def _emitted(kernel: KernelPlan, proof: str, sizes: SizeNames) -> EmittedKernel:
+def _emitted(kernel: KernelPlan, proof: str, said: Notes, sizes: SizeNames) -> EmittedKernel:
     title = kernel.name.replace("_", " ")
-    line = proof if "backward" in kernel.name else ""
-    doc = KernelDoc(title, formulas(kernel.graph), line)
+    lines = (proof if "backward" in kernel.name else "", said.kernels.get(kernel.name, ""))
+    doc = KernelDoc(title, formulas(kernel.graph), tuple(filter(None, lines)))
     return emit_kernel(kernel.graph, kernel.name, doc, sizes, dict(kernel.numbers))

@@ -193,6 +193,10 @@ class NotProvedError(SymgradError):
     """A backward that is not PROVED was refused where only proved ones are let through."""
 
 
+class NotValidatedError(SymgradError):
+    """C that is not validated was refused where only validated C is let through."""
+
+
 class DependencyError(SymgradError, ImportError):
     """A package that symgrad needs is missing or broken."""
 

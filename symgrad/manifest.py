@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from symgrad.codegen.wrapper import render_package
-from symgrad.emission import emit
+from symgrad.emission import EmittedOp
 from symgrad.frontend.request import Request
 from symgrad.frontend.spec import TensorSpec
 from symgrad.ir.function import FunctionGraphs
@@ -29,6 +29,7 @@ from symgrad.runtime.package import MANIFEST, PackagedOp, package_files, text_di
 
 if TYPE_CHECKING:
     from symgrad.proof.report.records import Report
+    from symgrad.validation import Validation
 
 
 def proof_line(report: Report) -> str:
@@ -42,32 +43,31 @@ def proof_line(report: Report) -> str:
 
 
 def packaged(
-    ops: Sequence[tuple[Request, OpPlan, Report]], root: Path | None = None,
-    folder: Path | None = None,
+    ops: Sequence[PackagedOp], folder: Path | None = None
 ) -> dict[str, str]:  # fmt: skip
     """Every file of the package by its path; the same bytes for the same input.
 
-    ``root``: source files are named relative to it.  ``folder``: where an older package may be.
-    Where only the versions in its manifest would change, the older ones stay.
+    ``folder``: where an older package may be.  Where only the versions in its manifest would
+    change, the older ones stay.
     """
-    found = [packaged_op(*op, root) for op in ops]
-    init = render_package([op.stem for op in found])
-    files = package_files(found, init, facts_of(versions()))
+    init = render_package([op.stem for op in ops])
+    files = package_files(ops, init, facts_of(versions()))
     before = _manifest(folder) if folder is not None else None
     if before is not None and before != files[MANIFEST]:
         old = json.loads(before)
-        kept = package_files(found, init, {name: old[name] for name in VERSIONS if name in old})
+        kept = package_files(ops, init, {name: old[name] for name in VERSIONS if name in old})
         if kept[MANIFEST] == before:
             return kept
     return files
 
 
 VERSIONS = ("symgrad", "versions")
+_PACKAGES = ("symgrad", "sympy", "mpmath", "numpy", "islpy", "pycparser")
 
 
 def versions() -> dict[str, str]:
     """The versions of symgrad, of Python and of the libraries that proofs rely on."""
-    found = {name: version(name) for name in ("symgrad", "sympy", "mpmath", "numpy")}
+    found = {name: version(name) for name in _PACKAGES}
     return {**found, "python": platform.python_version()}
 
 
@@ -133,11 +133,16 @@ def _proof(graphs: FunctionGraphs, report: Report) -> dict[str, Any]:
 
 
 def packaged_op(
-    request: Request, plan: OpPlan, report: Report, root: Path | None = None
-) -> PackagedOp:
-    """The files of one op, and the statements about it."""
-    emitted = emit(plan, proof_line(report))
+    request: Request, plan: OpPlan, report: Report, emitted: EmittedOp,
+    validation: Validation | None = None, root: Path | None = None,
+) -> PackagedOp:  # fmt: skip
+    """The files of one op, and the statements about it.
+
+    ``root``: its source file is named relative to it.
+    """
     said = record(request, plan, report, root)
+    if validation is not None:
+        said["validation"] = validation.to_dict()
     return PackagedOp(plan.name, emitted.wrapper("._runtime"), emitted.texts, said)
 
 

@@ -1,6 +1,5 @@
-"""The stages of the compiler by name, in their order: what ``show`` can print.
-
-In: nothing.  Out: names, which the command line offers before the compiler is imported.
-"""
+"""Names that the command line offers before the compiler is imported."""
 
 STAGES = ("graph", "reverse", "index", "schedule", "c")
+ALLOWED = ("UNDECIDED", "SURROGATE?", "REFUTED", "NOT VALIDATED")
+"""What may be let through, if it is asked for."""

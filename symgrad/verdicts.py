@@ -16,23 +16,18 @@ or lies where others can write, does not count (``runtime/cache.py``).
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import json
-import os
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from symgrad import deadline
 from symgrad.budgets import MOST_VERDICTS
-from symgrad.ir.encoding import Encoder, Uncoded
-from symgrad.ops.record import get, is_own
+from symgrad.ir.encoding import Uncoded
+from symgrad.kept import digest_of, key_of
 from symgrad.runtime.cache import read_note, write_note
 
 if TYPE_CHECKING:
@@ -40,8 +35,6 @@ if TYPE_CHECKING:
 
 LAYOUT = "verdicts-1"
 """The folder beside that of kernels; another layout of entries lies beside it."""
-OFF = "SYMGRAD_NO_VERDICT_CACHE"
-"""The environment variable that turns the cache off."""
 Traces = Mapping[str, Callable[..., Any]]
 """What a proof may trace on the way, by name; arguments are plain data."""
 
@@ -50,8 +43,8 @@ _used: ContextVar[bool] = ContextVar("used", default=False)
 
 @contextmanager
 def used(wanted: bool = True) -> Iterator[None]:
-    """Inside, verdicts are taken from the cache and kept there, unless the environment says no."""
-    token = _used.set(wanted and os.environ.get(OFF, "") in ("", "0"))
+    """Inside, verdicts are taken from the cache and kept there."""
+    token = _used.set(wanted)
     try:
         yield
     finally:
@@ -60,7 +53,7 @@ def used(wanted: bool = True) -> Iterator[None]:
 
 def report_on(seen: Sequence[Any], traces: Traces, prove: Callable[[Traces], Report]) -> Report:
     """The report that ``prove`` makes of ``seen`` and of what it traces, or once made of them."""
-    key = _key(seen) if _used.get() else None
+    key = key_of(seen, _ROOMS, _LIBRARIES) if _used.get() else None
     if key is None:
         return prove(traces)
     kept = _kept(key, traces, prove)
@@ -73,49 +66,9 @@ def report_on(seen: Sequence[Any], traces: Traces, prove: Callable[[Traces], Rep
     return report
 
 
-# -- keys
-
-
-def _key(seen: Sequence[Any]) -> str | None:
-    try:
-        return hashlib.sha256(_bytes((_own_version(), seen))).hexdigest()
-    except (Uncoded, OSError, RecursionError):
-        return None
-
-
-def _bytes(value: Any) -> bytes:
-    """What a trace says.  Raises Uncoded, also for an op that symgrad does not define."""
-    encoder = Encoder()
-    encoder.add(value)
-    for graph in encoder.graphs:
-        for op in {node.op for node in graph.nodes}:
-            if get(op).scalar is not None and not is_own(get(op)):
-                raise Uncoded(f"the op {op}")
-    return encoder.written()
-
-
 _ROOMS = ("autodiff", "frontend", "index", "ir", "ops", "passes", "proof")
 """The packages that a verdict is made by; it cannot import others."""
-_LIBRARIES = {
-    "flint": "__init__.py", "mpmath": "__init__.py", "numpy": "version.py", "sympy": "release.py",
-}  # fmt: skip
-"""The file of each library that tells its version."""
-
-
-@cache
-def _own_version() -> str:
-    """A digest of symgrad's source, and of the versions of what it runs on.  Raises OSError."""
-    home = Path(__file__).parent
-    files = [*home.glob("*.py"), *(path for room in _ROOMS for path in (home / room).rglob("*.py"))]
-    found = hashlib.sha256(f"{sys.version}{sys.flags}".encode())
-    for path in sorted(files):
-        found.update(f"{path.relative_to(home)}\n".encode() + path.read_bytes() + b"\n")
-    for library, file in _LIBRARIES.items():
-        spec = importlib.util.find_spec(library)
-        if spec is None or spec.origin is None:
-            raise FileNotFoundError(library)
-        found.update(Path(spec.origin).with_name(file).read_bytes())
-    return found.hexdigest()
+_LIBRARIES = ("flint", "mpmath", "numpy", "sympy")
 
 
 # -- entries
@@ -134,7 +87,7 @@ class _Recorder:
             whole, self.whole = self.whole, False
             found = trace(*args)  # what it raises the proof may take for an answer
             with suppress(Uncoded, RecursionError):
-                self.asked.append((name, _listed(args), hashlib.sha256(_bytes(found)).hexdigest()))
+                self.asked.append((name, _listed(args), digest_of(found)))
                 self.whole = whole
             return found
 
@@ -180,7 +133,7 @@ def _same(asked: Sequence[tuple[str, list[Any], str]], traces: Traces) -> bool:
     for name, args, check in asked:
         given = [frozenset(arg) if isinstance(arg, list) else arg for arg in args]
         try:
-            found = hashlib.sha256(_bytes(traces[name](*given))).hexdigest()
+            found = digest_of(traces[name](*given))
         except Exception:  # the proof says what is wrong
             return False
         if found != check:

@@ -94,7 +94,7 @@ def _emitted(case: FunctionCase, names: Sequence[str], name: str) -> EmittedKern
         for output, node in zip(case.output_names, case.outputs, strict=True)
     }
     graph = simplify(extract(outputs, case.inputs))
-    return emit_kernel(graph, name, KernelDoc(name.replace("_", " "), formulas(graph), ""))
+    return emit_kernel(graph, name, KernelDoc(name.replace("_", " "), formulas(graph)))
 
 
 def check_in_place(emitted: EmittedKernel, written: Sequence[str]) -> None:

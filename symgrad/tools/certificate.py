@@ -51,6 +51,7 @@ _VERSION = re.compile(r"[0-9A-Za-z.+!_-]{1,64}")
 _STATED = {
     "inputs": "the inputs", "source_sha256": "the source", "forward_sha256": "the traced forward",
     "backward_sha256": "the traced backward", "graph_sha256": "the traced graph",
+    "validation": "the validation of the C",
 }  # fmt: skip
 _OF_GRADIENTS = {
     "verdict": "verdict", "conditions": "conditions",
@@ -334,7 +335,10 @@ def _proved_again(
         planned, report = compiler.judged_plan(
             request, allow=("UNDECIDED", "REFUTED"), name=stem, suggest=False, fixed=fixed
         )
-    return packaged_op(request, planned, report, place)
+    emitted, validation = compiler.texts(
+        planned, report, ("NOT VALIDATED",), validate="validation" in said, cached=False
+    )
+    return packaged_op(request, planned, report, emitted, validation, place)
 
 
 def _values(written: Mapping[str, Any]) -> dict[str, Any]:
@@ -350,6 +354,8 @@ def _values(written: Mapping[str, Any]) -> dict[str, Any]:
 def _record(said: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[bool, str]]:
     """The statements about an op; a missing statement does not agree."""
     for key, what in _STATED.items():
+        if key not in said and key not in now:
+            continue
         same = key in said and _alike(said[key], now[key])
         yield same, what if key in said else f"{what}, which the manifest does not state"
     for key in sorted((said.keys() | now.keys()) - {"proof", *_STATED}):

@@ -25,12 +25,14 @@ import click
 from symgrad.budgets import VERDICT_SECONDS
 from symgrad.errors import InferredShapesWarning, SpecError, SymgradError
 from symgrad.ir.assume import joined
-from symgrad.stages import STAGES
+from symgrad.stages import ALLOWED, STAGES
 from symgrad.tools import watched
 
 if TYPE_CHECKING:
+    from symgrad.proof.report.records import Report
     from symgrad.tools.configured import Configured
     from symgrad.tools.judging import Judged
+    from symgrad.validation import Validation
 
 
 class _Group(click.Group):
@@ -432,7 +434,12 @@ def scan_command(
 @click.argument("targets", nargs=-1, required=True, metavar="FILE|PACKAGE[:CLASS]...")
 @click.option("-o", "--output", type=click.Path(file_okay=False, path_type=Path), required=True)
 @_arguments
-@click.option("--allow", multiple=True, type=click.Choice(["UNDECIDED", "SURROGATE?", "REFUTED"]))
+@click.option(
+    "--allow",
+    multiple=True,
+    type=click.Choice(ALLOWED),
+)
+@click.option("--no-validate", is_flag=True, help="Do not validate the C against what was traced.")
 @click.option("--check", is_flag=True, help="Write nothing; fail if DIR would change.")
 @click.option("--no-compile", is_flag=True, help="Write the sources only.")
 @_config
@@ -440,10 +447,13 @@ def scan_command(
 @_timeout
 def build(
     targets: Sequence[str], output: Path, shapes: str | None, static: Sequence[str],
-    assume: Sequence[str], allow: Sequence[str], check: bool, no_compile: bool,
+    assume: Sequence[str], allow: Sequence[str], no_validate: bool, check: bool, no_compile: bool,
     config: Path | None, no_config: bool, timeout: float,
 ) -> None:  # fmt: skip
-    """Write C, header, wrapper and manifest: a package that needs no symgrad to import."""
+    """Write C, header, wrapper and manifest: a package that needs no symgrad to import.
+
+    Each kernel and wrapper is validated against what was traced.
+    """
     from symgrad import compiler
     from symgrad.tools import discover
     from symgrad.tools.configured import Configured
@@ -464,8 +474,18 @@ def build(
         chosen, output, specs=_specs(shapes), static=_static(static),
         assume=joined(assume) or None, allow=tuple(allow), check=check,
         compiled=not no_compile, root=Path.cwd(), timeout=timeout or None, config=files.of,
+        validate=not no_validate, told=_built,
     )  # fmt: skip
     _finish(difference, check, output)
+
+
+def _built(name: str, report: Report, validation: Validation | None) -> None:
+    """What became of an op that is being built."""
+    said = "" if validation is None else f", its C {validation.verdict}"
+    click.echo(f"{name}: {report.verdict}{said}")
+    for one in validation.findings if validation is not None else ():
+        if one.verdict != "VALIDATED":
+            click.echo(f"  {one}")
 
 
 @main.command()

@@ -60,7 +60,10 @@ class Equal:
 
 @dataclass(frozen=True)
 class Wrong:
-    """What is wrong, where, and for which call.  ``line`` is 0 where no line of C is to blame."""
+    """What is wrong, where, and for which call.  ``line`` is 0 where no line of C is to blame.
+
+    For an output of a wrong value it is the line that wrote it.
+    """
 
     reason: str
     line: int = 0
@@ -69,12 +72,17 @@ class Wrong:
     constants: Mapping[str, int] = field(default_factory=dict)
     inputs: Mapping[str, str] = field(default_factory=dict)
 
-    def __str__(self) -> str:
-        where = f"line {self.line}: {self.source}: " if self.line else ""
+    @property
+    def told(self) -> str:
+        """What is wrong for which call, without the line."""
         names = {**self.sizes, **self.constants}
         told = ", ".join(f"{name} = {value}" for name, value in names.items())
         given = "; ".join(f"{name} = {text}" for name, text in self.inputs.items())
-        return f"{where}{self.reason}, for {told or 'no sizes'}{given and f', with {given}'}"
+        return f"{self.reason}, for {told or 'no sizes'}{given and f', with {given}'}"
+
+    def __str__(self) -> str:
+        where = f"line {self.line}: {self.source}: " if self.line else ""
+        return f"{where}{self.told}"
 
 
 class _Found(Exception):
@@ -245,9 +253,9 @@ class _Check:
                 self._refused += 1
                 continue
             for name, memory in outputs.items():
-                reason = _unequal(name, memory, wanted[name], close)
+                reason, line = _unequal(name, memory, wanted[name], close)
                 if reason:
-                    raise self._found(reason, 0, sizes, constants, feeds)
+                    raise self._found(reason, line, sizes, constants, feeds)
 
     def _found(
         self, reason: str, line: int, sizes: Sizes, constants: Mapping[str, int],
@@ -491,7 +499,7 @@ class _Call:
             self.kernel.outputs, self.graph.outputs.items(), strict=True
         ):
             base = abi.C_TYPES[array.dtype]
-            memory = Memory(array.name, base, prod(self._shape(array, node)))
+            memory = Memory(array.name, base, prod(self._shape(array, node)), lines={})
             outputs[name] = memory
             arguments.append(Pointer(memory, 0, base))
         arguments.append(Pointer(Memory("the workspace", "", count), 0, "void"))
@@ -551,17 +559,21 @@ def _strides(shape: Sequence[int], free: Sequence[int], gap: int) -> list[int]:
 # -- comparison
 
 
-def _unequal(name: str, memory: Memory, wanted: Tensor, close: bool) -> str:
-    """Where an output is another one; empty where it is equal.  Raises Undecided."""
+def _unequal(name: str, memory: Memory, wanted: Tensor, close: bool) -> tuple[str, int]:
+    """Where an output is another one, and which line wrote it; ("", 0) where it is equal.
+
+    Raises Undecided.
+    """
+    lines = memory.lines or {}
     for place, expected in enumerate(wanted.values):
         got = memory.cells.get(place)
         if got is None:
-            return f"{name}[{place}] was never written"
+            return f"{name}[{place}] was never written", 0
         if expected is None or (isinstance(expected, float) and expected != expected):
             continue
         if not _same(got, expected, close):
-            return f"{name}[{place}] is {shown(got)}, not {shown(expected)}"
-    return ""
+            return f"{name}[{place}] is {shown(got)}, not {shown(expected)}", lines.get(place, 0)
+    return "", 0
 
 
 def _same(got: Any, expected: Any, close: bool) -> bool:

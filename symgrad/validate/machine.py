@@ -65,20 +65,22 @@ class Memory:
     """An array.  ``base``: the type of its elements; empty for bytes that hold any type.
 
     ``cells``: what was written, by element; of bytes, pairs of a type and a value by byte.
-    ``watched``: it may be reached through two pointers of which one is ``restrict``.
+    ``watched``: it may be reached through two pointers of which one is ``restrict``.  ``lines``:
+    the line that wrote each element last, where that is asked for.
     """
 
-    __slots__ = ("base", "cells", "const", "count", "name", "watched")
+    __slots__ = ("base", "cells", "const", "count", "lines", "name", "watched")
 
     def __init__(
         self, name: str, base: str, count: int, cells: dict[int, Any] | None = None,
-        *, const: bool = False,
+        *, const: bool = False, lines: dict[int, int] | None = None,
     ) -> None:  # fmt: skip
         self.name = name
         self.base = base
         self.count = count
         self.cells = {} if cells is None else cells
         self.const = const
+        self.lines = lines
         self.watched = False
 
 
@@ -324,6 +326,8 @@ class Machine:
             if not 0 <= key < memory.count:
                 raise _outside(memory, key, line)
             memory.cells[key] = value
+            if memory.lines is not None:
+                memory.lines[key] = line
         else:
             size = BYTES[pointer.base]
             key = pointer.offset + index * size

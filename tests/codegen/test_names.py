@@ -50,7 +50,7 @@ def test_hard_names(sizes: tuple[str, str], tmp_path: Path) -> None:
 
 
 def test_comments_do_not_end_early() -> None:
-    doc = KernelDoc("*/ int x; /*", ("y = a */ b", "ends with \\"), "PROVED */")
+    doc = KernelDoc("*/ int x; /*", ("y = a */ b", "ends with \\"), ("PROVED */",))
     kernel = emit_kernel(named(["x"], ("n", "m")), "k", doc)
     file = emit_file([kernel], FileDoc("k", ("/* */ a long line " * 20, "\\")))
     compile_strictly(file.source)

@@ -24,7 +24,7 @@ from symgrad.errors import KernelTypeError, ShapeError
 from symgrad.frontend.request import bind
 from symgrad.frontend.trace import trace, trace_request
 from symgrad.kernels import op_name, plan
-from symgrad.manifest import packaged
+from symgrad.manifest import packaged, packaged_op
 from symgrad.runtime.op import make_op
 from symgrad.tools import discover, outputs
 from symgrad.tools.judging import judge
@@ -190,12 +190,14 @@ def test_more_axes_than_arrays_have_are_refused() -> None:
 
 
 def test_a_package_of_hostile_names_can_be_written() -> None:
-    from symgrad.compiler import verify
+    from symgrad.compiler import texts, verify
 
     function = hostile('a"b\n*/', ("M_PI", "I", "stdin", "errno", "int8_t"), '\udc80 """ */')
     report = verify(function, "M_E n", "M_E n", suggest=False)
     request = bind(function, ("M_E n", "M_E n"))
-    files = packaged([(request, plan(trace_request(request)), report)])
+    planned = plan(trace_request(request))
+    emitted, validation = texts(planned, report, validate=True)
+    files = packaged([packaged_op(request, planned, report, emitted, validation)])
     assert {"a_b_.py", "a_b_.c", "a_b_.h"} <= files.keys()
     assert all(text.encode("utf-8") for text in files.values() if text)
 

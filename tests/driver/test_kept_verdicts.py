@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import symgrad as sg
-from symgrad import compiler, verdicts
+from symgrad import compiler, kept, verdicts
 from symgrad.proof.report.records import Report
 from symgrad.proof.report.rendering import as_html
 from symgrad.proof.report.stored import restored, stored
@@ -49,7 +49,7 @@ class Scaled(sg.Function):
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache, which counts."""
     tmp_path.chmod(0o700)
-    monkeypatch.delenv(verdicts.OFF)
+    monkeypatch.delenv(kept.OFF)
     monkeypatch.setenv("SYMGRAD_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "cache" / verdicts.LAYOUT
 
@@ -181,7 +181,7 @@ def test_another_version_proves_anew(
 ) -> None:
     judged(tmp_path)
     proofs.clear()
-    monkeypatch.setattr(verdicts, "_own_version", lambda: "another")
+    monkeypatch.setattr(kept, "_version", lambda *given: "another")
     assert judged(tmp_path).proved
     assert proofs
 
@@ -189,19 +189,22 @@ def test_another_version_proves_anew(
 def test_the_version_is_a_digest_of_source_and_libraries(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = {verdicts._own_version.__wrapped__()}
+    def version() -> str:
+        return kept._version.__wrapped__(verdicts._ROOMS, verdicts._LIBRARIES)
+
+    found = {version()}
     home = tmp_path / "symgrad"
     for part in ("proof/judge/decide.py", "ops/exponential.py", "compiler.py"):
         path = home / part
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("1")
-        monkeypatch.setattr(verdicts, "__file__", str(home / "verdicts.py"))
-        found.add(verdicts._own_version.__wrapped__())
+        monkeypatch.setattr(kept, "__file__", str(home / "kept.py"))
+        found.add(version())
         path.write_text("2")
-        found.add(verdicts._own_version.__wrapped__())
+        found.add(version())
     assert len(found) == 7
-    monkeypatch.setattr(verdicts, "_LIBRARIES", {**verdicts._LIBRARIES, "sympy": "__init__.py"})
-    assert verdicts._own_version.__wrapped__() not in found
+    monkeypatch.setattr(kept, "_LIBRARIES", {**kept._LIBRARIES, "sympy": "__init__.py"})
+    assert version() not in found
 
 
 WRONG = SOURCE.replace("6.0 * RATE", "5.0 * RATE")
@@ -333,7 +336,7 @@ def test_a_folder_that_cannot_be_made_is_no_error(
     proofs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("")
-    monkeypatch.delenv(verdicts.OFF)
+    monkeypatch.delenv(kept.OFF)
     monkeypatch.setenv("SYMGRAD_CACHE_DIR", str(tmp_path / "file"))
     assert judged(tmp_path).proved
     assert judged(tmp_path).proved
@@ -348,7 +351,7 @@ def test_the_environment_and_sg_verify_do_without(
     assert sg.verify(one.function, "n").ok
     assert proofs
     proofs.clear()
-    monkeypatch.setenv(verdicts.OFF, "1")
+    monkeypatch.setenv(kept.OFF, "1")
     assert judged(tmp_path).proved
     assert proofs
 
@@ -370,7 +373,7 @@ def test_sg_verify_uses_it_where_that_is_asked_for(
         assert not sg.verify(wrong, "n", suggest=False, cache=True)
     assert len(proofs) >= 2
     proofs.clear()
-    monkeypatch.setenv(verdicts.OFF, "1")
+    monkeypatch.setenv(kept.OFF, "1")
     assert sg.verify(function, "n", cache=True).ok
     assert proofs
 

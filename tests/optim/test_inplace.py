@@ -158,4 +158,4 @@ def emit_swap(graph: Graph, case: Any) -> Any:
     new = rewrite(graph, case.outputs, inputs=case.inputs)
     for name, node in zip(("y", "z"), case.outputs, strict=True):
         graph.output(name, new[node])
-    return emit_kernel(graph, "swap", KernelDoc("swap", (), ""))
+    return emit_kernel(graph, "swap", KernelDoc("swap"))

@@ -48,11 +48,11 @@ TOO_LARGE = "a matrix is too large for the BLAS"
 
 @dataclass(frozen=True)
 class KernelDoc:
-    """What stands above a kernel: what it is, its formula line by line, whether it is proved."""
+    """What stands above a kernel: what it is, its formula line by line, what is known of it."""
 
     title: str = ""
     formula: tuple[str, ...] = ()
-    proof: str = ""
+    known: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -316,7 +316,7 @@ def _comment(doc: KernelDoc, promise: tuple[str, ...]) -> tuple[str, ...]:
     lines = [doc.title] if doc.title else []
     lines += [f"    {line}" for line in doc.formula]
     lines += promise
-    lines += [doc.proof] if doc.proof else []
+    lines += doc.known
     return comment_lines(lines)
 
 

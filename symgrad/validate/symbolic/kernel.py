@@ -19,6 +19,7 @@ from symgrad.ir.function import SizeCondition
 from symgrad.ir.graph import Graph, Node
 from symgrad.validate.bounded import interface
 from symgrad.validate.source import INTEGERS, CType, Unit, Unsupported, parse
+from symgrad.validate.symbolic.definitions import Defined, without_definitions
 from symgrad.validate.symbolic.integers import Integers
 from symgrad.validate.symbolic.machine import WORKSPACE, Machine, Pointer, Typed, alternatives
 from symgrad.validate.symbolic.memory import Array, NotShown
@@ -54,40 +55,47 @@ def _facts(one: SizeCondition) -> list[Dim]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Whether a kernel was validated; else the reason, with the line of the C."""
+    """Whether a kernel was validated; else the reason, with the line of the C.
+
+    ``taken``: the functions that were taken for ops, which their records define.
+    """
 
     validated: bool
     reason: str = ""
     line: int = 0
     paths: int = 0
+    taken: tuple[str, ...] = ()
 
 
 def validate(
     text: str, kernel: abi.Kernel, graph: Graph, conditions: Sequence[SizeCondition] = ()
 ) -> Outcome:
     """Is a kernel in ``text`` what ``graph`` computes, for all sizes under ``conditions``?"""
+    bare, defined = without_definitions(text)
     try:
-        unit = parse(text)
+        unit = parse(bare)
     except Unsupported as problem:
         return Outcome(False, problem.reason, problem.line)
     wrong = interface(unit, kernel)
     if wrong:
         return Outcome(False, wrong)
     todo: list[list[bool]] = [[]]
+    taken: set[str] = set()
     paths = 0
     try:
         while todo:
             paths += 1
-            path = _Path(unit, kernel, graph, conditions, todo.pop())
+            path = _Path(unit, kernel, graph, conditions, todo.pop(), defined)
             path.check()
             todo += path.machine.open
+            taken |= path.machine.taken
     except NotShown as problem:
         return Outcome(False, problem.reason, problem.line or 0, paths)
     except RecursionError:
         return Outcome(False, "it is nested too deeply", 0, paths)
     except Exception as error:  # C that the compiler refuses, too: nothing passes by default
         return Outcome(False, f"not understood: {type(error).__name__}: {error}", 0, paths)
-    return Outcome(True, paths=paths)
+    return Outcome(True, paths=paths, taken=tuple(sorted(taken)))
 
 
 class _Path:
@@ -95,12 +103,12 @@ class _Path:
 
     def __init__(
         self, unit: Unit, kernel: abi.Kernel, graph: Graph, conditions: Sequence[SizeCondition],
-        decisions: Sequence[bool],
+        decisions: Sequence[bool], defined: Mapping[str, Defined],
     ) -> None:  # fmt: skip
         self._unit, self._kernel, self._graph = unit, kernel, graph
         self.integers = Integers()
         self.values = Values(self.integers)
-        self.machine = Machine(unit, self.integers, self.values, decisions)
+        self.machine = Machine(unit, self.integers, self.values, decisions, defined)
         self.machine.bytes_are_truths = all(node.dtype != uint8 for node in graph.nodes)
         self._constants()
         for one in conditions:
@@ -257,7 +265,7 @@ class _Path:
             )
 
     def _flat(self, name: str, place: Sequence[Dim]) -> Dim:
-        strides = self.machine.arrays[name].strides
+        strides = self.machine.arrays[name].strides if place else ()
         return sum((index * step for index, step in zip(place, strides, strict=True)), Dim.of(0))
 
     def _flattened(self, lowering: Lowering, root: Expr) -> Expr:

@@ -42,6 +42,7 @@ from symgrad.validate.source import (
     math_function,
     walk,
 )
+from symgrad.validate.symbolic.definitions import Defined
 from symgrad.validate.symbolic.integers import Integers, greatest, least, put, quotient, uppers
 from symgrad.validate.symbolic.memory import (
     OUTSIDE,
@@ -108,9 +109,12 @@ class Machine:
     """One run of a kernel, with some decisions on its conditions."""
 
     def __init__(
-        self, unit: Unit, integers: Integers, values: Values, decisions: Sequence[bool]
-    ) -> None:
+        self, unit: Unit, integers: Integers, values: Values, decisions: Sequence[bool],
+        defined: Mapping[str, Defined],
+    ) -> None:  # fmt: skip
         self.unit, self.integers, self.values = unit, integers, values
+        self._defined = defined
+        self.taken: set[str] = set()
         self.bytes_are_truths = True
         self.arrays: dict[str, Array] = {}
         self.decisions = list(decisions)
@@ -801,6 +805,8 @@ class Machine:
             return self._inlined(name, arguments)
         if name.startswith("cblas_") and name in self.unit.externals:
             return self._product(arguments)
+        if name in self._defined:
+            return self._defined_call(name, arguments)
         if name in ("isnan", "isinf"):
             return Typed("int", self.values.truth(False))
         known = math_function(name)
@@ -815,6 +821,13 @@ class Machine:
                 self.values.call(_OF_MATH.get(plain, plain), *values, dtype=_dtype(ctype)),
             )
         raise NotShown(f"{name} is called, which is not known")
+
+    def _defined_call(self, name: str, arguments: Sequence[Node]) -> Typed:
+        one = self._defined[name]
+        self.taken.add(name)
+        values = [self._converted(self._evaluate(each), one.ctype) for each in arguments]
+        operands = [self.values.expression(each.value) for each in values]
+        return Typed(one.ctype, self.values.call(one.op, *operands, dtype=_dtype(one.ctype)))
 
     def _macro(self, name: str, arguments: Sequence[Node]) -> Typed:
         macro = self.unit.macros[name]

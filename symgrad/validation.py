@@ -1,0 +1,240 @@
+"""Is the C of an op, and its wrapper, what was traced?  And the texts that say so.
+
+In: the plan of an op and its emitted texts.  Out: ``Validation``; the same texts with its lines.
+
+Each kernel is validated for all sizes (``validate.symbolic``), and the wrapper against the kernels'
+graphs and the traced Function (``validate.wrappers``).  What is not validated is executed at small
+sizes with exact numbers (``validate.bounded``), which may find a call that is wrong.  Only
+``VALIDATED`` is kept for another time.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+from symgrad import abi
+from symgrad.budgets import MOST_VERDICTS, ORACLE_SECONDS, VALIDATION_SECONDS
+from symgrad.deadline import TimeUp, limited
+from symgrad.emission import EmittedOp, Notes, emit
+from symgrad.errors import CodegenError, NotValidatedError
+from symgrad.ir.function import FunctionGraphs, SizeCondition
+from symgrad.ir.graph import Graph
+from symgrad.kept import key_of
+from symgrad.kernels import OpPlan
+from symgrad.runtime.cache import read_note, write_note
+from symgrad.validate import bounded
+from symgrad.validate.source import Unsupported, parse, parse_header, without_comments
+from symgrad.validate.symbolic.kernel import Outcome
+from symgrad.validate.symbolic.kernel import validate as validate_kernel
+from symgrad.validate.wrappers.wrapper import validate as validate_wrapper
+
+VALIDATED, WRONG, NOT_VALIDATED = "VALIDATED", "WRONG", "NOT VALIDATED"
+LAYOUT = "validations-1"
+"""The folder of notes beside that of kernels."""
+_ROOMS = ("index", "ir", "ops", "passes", "proof", "validate")
+_LIBRARIES = ("flint", "mpmath", "numpy", "pycparser", "sympy")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What became of one text: of a kernel, or of the wrapper.
+
+    ``source``: the line of it that ``reason`` is about.  ``taken``: the functions of C that were
+    taken for the ops whose records define them.
+    """
+
+    name: str
+    verdict: str
+    reason: str = ""
+    source: str = ""
+    taken: tuple[str, ...] = ()
+
+    @property
+    def short(self) -> str:
+        """The reason in one line."""
+        return self.reason.partition("\n")[0].rstrip(":")
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the manifest states."""
+        texts = {"verdict": self.verdict, "reason": self.short, "source": self.source}
+        found = {name: text for name, text in texts.items() if text}
+        return {**found, **({"taken": list(self.taken)} if self.taken else {})}
+
+    def __str__(self) -> str:
+        where = f"\n    {self.source}" if self.source else ""
+        return f"{self.name}: {self.verdict}{self.reason and f': {self.reason}'}{where}"
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What became of the kernels of an op, and of its wrapper."""
+
+    kernels: tuple[Finding, ...]
+    wrapper: Finding
+
+    @property
+    def verdict(self) -> str:
+        """The worst of all."""
+        found = {one.verdict for one in self.findings}
+        return next(one for one in (WRONG, NOT_VALIDATED, VALIDATED) if one in found)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Those of the kernels, and that of the wrapper."""
+        return (*self.kernels, self.wrapper)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the manifest states."""
+        return {
+            "kernels": {one.name: one.to_dict() for one in self.kernels},
+            "wrapper": self.wrapper.to_dict(),
+        }
+
+    def check(self, name: str, allow: Sequence[str] = ()) -> None:
+        """Raises NotValidatedError for what is wrong, or not validated and not allowed."""
+        if self.verdict == VALIDATED or (self.verdict == NOT_VALIDATED and NOT_VALIDATED in allow):
+            return
+        failed = "\n".join(str(one) for one in self.findings if one.verdict != VALIDATED)
+        hint = (
+            "this is a defect of symgrad: report it, please, with the Function"
+            if self.verdict == WRONG
+            else f'it may be right; allow=("{NOT_VALIDATED}",) takes it as it is'
+        )
+        raise NotValidatedError(f"the C of {name} is {self.verdict}:\n{failed}", hint=hint)
+
+    @property
+    def notes(self) -> Notes:
+        """The lines that the texts say it in."""
+        other = [one.name for one in self.kernels if one.verdict != VALIDATED]
+        but = f" but for {', '.join(other)}" if other else ""
+        return Notes(
+            f"This C VALIDATED against what was traced{but}, for all sizes and over the reals.",
+            _line(self.wrapper) or "This wrapper VALIDATED against the C and what was traced.",
+            {one.name: line for one in self.kernels if (line := _line(one))},
+        )
+
+
+def _line(one: Finding) -> str:
+    if one.verdict != VALIDATED:
+        return f"{one.verdict}: {one.short}"
+    return f"VALIDATED with {', '.join(one.taken)} as defined above." if one.taken else ""
+
+
+def validated(
+    plan: OpPlan, proof: str, *, cached: bool = True
+) -> tuple[EmittedOp, Validation]:  # fmt: skip
+    """The texts of an op, as ``emit`` makes them, which say whether they are validated.
+
+    ``cached``: what was validated before, by this version, is not validated again.
+    """
+    first = emit(plan, proof)
+    found = validation(plan, first, cached)
+    said = emit(plan, proof, notes=found.notes)
+    if _programs(first) != _programs(said):
+        raise CodegenError(f"the texts of {plan.name} depend on what is said of them")
+    return said, found
+
+
+def _programs(emitted: EmittedOp) -> list[str]:
+    """The texts of an op without comments."""
+    _docstring, *wrapper = ast.parse(emitted.wrapper()).body
+    texts = (without_comments(text).split() for text in emitted.texts.values())
+    return [*map(ast.unparse, wrapper), *map(" ".join, texts)]
+
+
+def validation(plan: OpPlan, emitted: EmittedOp, cached: bool = True) -> Validation:
+    """What becomes of the kernels of ``emitted``, and of its wrapper."""
+    judged = _kept if cached else _anew
+    records = {one.name: one for one in emitted.op.kernels}
+    conditions = _conditions(plan)
+    found = []
+    for one in plan.kernels:
+        text = emitted.texts[emitted.op.files[-1 if one.pruned else 0]]
+        of_kernel = (text, records[one.name], one.graph, conditions[one.name])
+        found.append(judged(one.name, _kernel, of_kernel))
+    text, header = emitted.wrapper(), emitted.texts[emitted.op.header]
+    graphs = {one.name: one.graph for one in plan.kernels}
+    of_wrapper = (text, header, plan.graphs, graphs)
+    return Validation(tuple(found), judged("wrapper", _wrapper, of_wrapper))
+
+
+def _conditions(plan: OpPlan) -> dict[str, tuple[SizeCondition, ...]]:
+    """What holds of the sizes whenever a kernel is called."""
+    return {
+        kernel.name: (*one.case.conditions, *one.case.requires)
+        for one in plan.cases
+        for kernel in (one.inference, one.forward, *one.backward)
+        if kernel is not None
+    }
+
+
+def _anew(name: str, judge: Callable[..., Finding], seen: tuple[Any, ...]) -> Finding:
+    return judge(name, *seen)
+
+
+def _kept(name: str, judge: Callable[..., Finding], seen: tuple[Any, ...]) -> Finding:
+    """What ``judge`` finds of ``seen`` now, or has found of the same before."""
+    key = key_of((name, version("islpy"), seen), _ROOMS, _LIBRARIES)
+    note = None if key is None else read_note(key, LAYOUT)
+    if note is not None:
+        return Finding(name, VALIDATED, taken=tuple(note.split()))
+    found = judge(name, *seen)
+    if key is not None and found.verdict == VALIDATED:
+        write_note(key, " ".join(found.taken), LAYOUT, MOST_VERDICTS)
+    return found
+
+
+def _kernel(
+    name: str, text: str, record: abi.Kernel, graph: Graph, conditions: Sequence[SizeCondition]
+) -> Finding:
+    try:
+        with limited(VALIDATION_SECONDS):
+            outcome = validate_kernel(text, record, graph, conditions)
+    except TimeUp:
+        outcome = Outcome(False, f"it takes more than {VALIDATION_SECONDS:g} s")
+    if outcome.validated:
+        return Finding(name, VALIDATED, taken=outcome.taken)
+    wrong = _executed(text, record, graph, conditions)
+    if wrong is not None:
+        return Finding(name, WRONG, wrong.told, wrong.source)
+    return Finding(name, NOT_VALIDATED, outcome.reason, _line_of(text, outcome.line))
+
+
+def _executed(
+    text: str, record: abi.Kernel, graph: Graph, conditions: Sequence[SizeCondition]
+) -> bounded.Wrong | None:
+    """A call at small sizes that is wrong, where one is found in time."""
+
+    def admits(sizes: Mapping[str, int]) -> bool:
+        return all(one.holds(sizes) for one in conditions)
+
+    try:
+        with limited(ORACLE_SECONDS):
+            found = bounded.check(parse(text), record, graph, admits)
+    except (TimeUp, Unsupported):
+        return None
+    return found if isinstance(found, bounded.Wrong) else None
+
+
+def _wrapper(
+    name: str, text: str, header: str, graphs: FunctionGraphs, kernels: Mapping[str, Graph]
+) -> Finding:
+    try:
+        with limited(VALIDATION_SECONDS):
+            outcome = validate_wrapper(text, parse_header(header), graphs, kernels)
+    except TimeUp:
+        outcome = Outcome(False, f"it takes more than {VALIDATION_SECONDS:g} s")
+    if outcome.validated:
+        return Finding(name, VALIDATED)
+    wrong = outcome.reason.startswith("wrong: ")
+    reason = outcome.reason.removeprefix("wrong: ")
+    return Finding(name, WRONG if wrong else NOT_VALIDATED, reason, _line_of(text, outcome.line))
+
+
+def _line_of(text: str, number: int) -> str:
+    """A line by its number from 1; "" for 0."""
+    return text.split("\n")[number - 1].strip() if number else ""

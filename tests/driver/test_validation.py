@@ -1,0 +1,213 @@
+"""What is validated says so, wherever users meet it; what is not is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import symgrad as sg
+from symgrad import compiler, validation
+from symgrad.emission import EmittedOp
+from symgrad.errors import CodegenError, NotValidatedError
+from symgrad.runtime.package import MANIFEST
+from symgrad.tools.certificate import check
+from symgrad.tools.cli import main
+
+SOURCE = '''
+import symgrad as sg
+
+
+class Scale(sg.Function):
+    """Rows scaled by a power of a weight."""
+
+    @staticmethod
+    def forward(ctx, x: "n k", weight: "k", power=2):
+        ctx.save_for_backward(x, weight)
+        ctx.power = power
+        return x * weight**power
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        inner = (grad * x).sum(0) * ctx.power * weight ** (ctx.power - 1)
+        return grad * weight**ctx.power, inner, None
+'''
+LINE = "This C VALIDATED against what was traced, for all sizes and over the reals."
+
+
+class Square(sg.Function):
+    """The square of each element."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 2 * grad * x
+
+
+Plant = Callable[[str, str], None]
+
+
+@pytest.fixture
+def plant(monkeypatch: pytest.MonkeyPatch) -> Plant:
+    """Plants a fault in all C that is emitted from now on."""
+
+    def planted(old: str, new: str) -> None:
+        def emit(*given, **named) -> EmittedOp:
+            found = made(*given, **named)
+            for name, text in found.texts.items():
+                found.texts[name] = text.replace(old, new)
+            assert any(new in text for text in found.texts.values())
+            return found
+
+        made = validation.emit
+        monkeypatch.setattr(validation, "emit", emit)
+
+    return planted
+
+
+@pytest.fixture
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "scaling.py"
+    path.write_text(SOURCE)
+    monkeypatch.chdir(tmp_path)
+    return path
+
+
+def built(*options: str) -> str:
+    done = CliRunner().invoke(main, ["build", "scaling.py", "-o", "kernels", *options])
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_compile_validates_where_it_is_asked_to() -> None:
+    op = sg.compile(Square, "n", validate=True)
+    assert "This wrapper VALIDATED against the C" in op.source
+    assert "VALIDATED" not in sg.compile(Square, "n").source
+    assert np.allclose(op(np.ones(3, "f")), 1)
+
+
+def test_wrong_c_is_refused_with_a_call_and_its_line(plant: Plant) -> None:
+    plant("x_i * x_i", "x_i + x_i")
+    with pytest.raises(NotValidatedError, match="square_forward: WRONG") as caught:
+        sg.compile(Square, "n", validate=True, allow=("NOT VALIDATED",))
+    assert "output[i] = x_i + x_i;" in str(caught.value)
+    assert "for n = " in str(caught.value)
+    assert ", with x = [" in str(caught.value)
+    assert "defect of symgrad" in str(caught.value)
+
+
+def test_what_is_not_understood_is_refused_unless_allowed(plant: Plant) -> None:
+    plant("    (void)workspace;\n", "    (void)workspace;\n    goto end; end:\n")
+    with pytest.raises(NotValidatedError, match="NOT VALIDATED") as caught:
+        sg.compile(Square, "n", validate=True)
+    assert "goto end" in str(caught.value)
+    assert 'allow=("NOT VALIDATED",)' in str(caught.value)
+    planned, report = compiler.judged_plan(compiler.requested(Square, ("n",)), ())
+    emitted, found = compiler.texts(planned, report, ("NOT VALIDATED",), validate=True)
+    assert found is not None
+    assert found.verdict == "NOT VALIDATED"
+    text = emitted.texts["square.c"]
+    assert "VALIDATED against what was traced but for square_forward, square_backward" in text
+    assert text.count(" * NOT VALIDATED: ") == 2
+
+
+def test_what_is_wrong_is_never_taken_from_the_notes(plant: Plant) -> None:
+    planned, report = compiler.judged_plan(compiler.requested(Square, ("n",)), ())
+    for _ in range(2):
+        _, found = compiler.texts(planned, report, validate=True)
+        assert found is not None
+        assert found.verdict == "VALIDATED"
+    plant("i < i1", "i < i1 - 1")
+    for _ in range(2):
+        with pytest.raises(NotValidatedError, match="WRONG"):
+            compiler.texts(planned, report, validate=True)
+
+
+def test_validated_text_is_the_text_that_is_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Emitted a second time, with what is said of it, the code is the same."""
+    made, texts = validation.emit, iter(("x_i * x_i", "x_i + x_i"))
+
+    def emit(*given, **named) -> EmittedOp:
+        found, text = made(*given, **named), next(texts)
+        for name in found.texts:
+            found.texts[name] = found.texts[name].replace("x_i * x_i", text)
+        return found
+
+    monkeypatch.setattr(validation, "emit", emit)
+    with pytest.raises(CodegenError, match="depend on what is said of them"):
+        sg.compile(Square, "n", validate=True)
+
+
+def test_build_says_it_in_every_text_and_the_certificate_repeats_it(source: Path) -> None:
+    assert "scale: PROVED, its C VALIDATED" in built("--no-compile")
+    folder = source.parent / "kernels"
+    for name in ("scale.c", "scale_pruned.c", "scale.h"):
+        assert LINE in (folder / name).read_text()
+    assert "This wrapper VALIDATED" in (folder / "scale.py").read_text()
+    said = json.loads((folder / MANIFEST).read_text())["ops"]["scale"]["validation"]
+    assert said["wrapper"] == {"verdict": "VALIDATED"}
+    assert all(one == {"verdict": "VALIDATED"} for one in said["kernels"].values())
+    found = check(folder)
+    assert found.holds, str(found)
+    assert "the validation of the C" in str(found)
+
+
+def test_a_certificate_that_claims_a_validation_does_not_hold(source: Path, plant: Plant) -> None:
+    built("--no-compile")
+    folder = source.parent / "kernels"
+    plant("    (void)workspace;\n", "    (void)workspace;\n    goto end; end:\n")
+    found = check(folder)
+    assert not found.holds
+    assert "differs: the validation of the C" in str(found)
+
+
+def test_without_validation_nothing_is_said_of_it(source: Path) -> None:
+    assert "VALIDATED" not in built("--no-compile", "--no-validate")
+    folder = source.parent / "kernels"
+    assert all("VALIDATED" not in one.read_text() for one in folder.glob("scale*"))
+    assert "validation" not in json.loads((folder / MANIFEST).read_text())["ops"]["scale"]
+    assert check(folder).holds
+
+
+class Probit(sg.Function):
+    """An op that no C library has, as a function of its own."""
+
+    @staticmethod
+    def forward(ctx, x):
+        y = sg.erfinv(x)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad):
+        (y,) = ctx.saved_tensors
+        return grad * 0.8862269254527580 * sg.exp(y * y)
+
+
+def test_functions_taken_for_their_ops_are_named(tmp_path: Path) -> None:
+    for _ in range(2):
+        compiler.build([Probit], tmp_path / "kernels", specs=("n",), compiled=False)
+        said = json.loads((tmp_path / "kernels" / MANIFEST).read_text())["ops"]["probit"]
+        kernels = said["validation"]["kernels"]
+        assert kernels["probit_forward"]["taken"] == ["symgrad_erfinv"]
+        assert "taken" not in kernels["probit_backward"]
+        text = (tmp_path / "kernels" / "probit.c").read_text()
+        assert "VALIDATED with symgrad_erfinv as defined above." in text
+
+
+def test_a_function_that_is_not_the_one_of_its_record_is_not_taken(plant: Plant) -> None:
+    plant("0.425", "0.426")
+    with pytest.raises(NotValidatedError, match="probit_forward: NOT VALIDATED"):
+        sg.compile(Probit, "n", validate=True)
