@@ -921,7 +921,7 @@ class _Reader:
         if match[2]:
             condition = expression(match[2], line)
             self._expression(condition)
-        if not _canonical(loop):
+        if not canonical(loop):
             raise Unsupported("a loop that OpenMP does not take", line)
         self._directives[node] = Directive(match[1] != "simd", line, tuple(pairs), condition)
 
@@ -940,8 +940,11 @@ def _assigned(node: Node) -> set[str]:
     return found
 
 
-def _canonical(loop: c_ast.For) -> bool:
-    """``i = a; i < b; i++``, or ``i += c``, or ``i >= b; i--``; nothing leaves the loop."""
+def canonical(loop: c_ast.For) -> bool:
+    """``i = a; i < b; i++``, or ``i += c``, or ``i >= b; i--``; nothing leaves the loop.
+
+    What ``b`` and ``c`` are made of does not change in it.
+    """
     if loop.init is None or not isinstance(loop.cond, c_ast.BinaryOp):
         return False
     name = loop.init.decls[0].name
@@ -952,7 +955,8 @@ def _canonical(loop: c_ast.For) -> bool:
         return False
     if any(isinstance(one, c_ast.Return) for one in walk(loop.stmt)):
         return False
-    bounds = [one.name for one in walk(loop.cond.right) if isinstance(one, c_ast.ID)]
+    fixed = (loop.cond.right, getattr(loop.next, "rvalue", loop.cond.right))
+    bounds = [one.name for part in fixed for one in walk(part) if isinstance(one, c_ast.ID)]
     if name in bounds or not _assigned(loop.stmt).isdisjoint(bounds):
         return False
     step = loop.next

@@ -138,6 +138,21 @@ def test_a_variable_of_all_iterations_is_in_a_clause() -> None:
     assert not validate(text.replace(clause, "", 1), record, graph).validated
 
 
+@pytest.mark.parametrize("name", ["index", "index_add"])
+def test_a_call_is_refused_for_its_indices_alone(name: str) -> None:
+    text, record, graph = emitted(KernelPlan(f"k_{name}", graph_of(use(name, 0))))
+    assert validate(text, record, graph).validated
+    (extent,) = set(re.findall(r">= (\w+)\)", text))
+    for old, new in (
+        (f">= {extent})", f">= {extent} - 1)"), (f">= {extent})", f">= {extent} + 1)"),
+        (f">= {extent})", ">= 1)"), ("< 0)", "< 1)"), ("< 0)", "< -1)"),
+        ("int outside = 0", "int outside = 1"), ("        return 1;", "        (void)0;"),
+        ("if (outside)", "if (!outside)"), ("return 1;", "return 2;"),
+    ):  # fmt: skip
+        assert old in text
+        assert not validate(text.replace(old, new), record, graph).validated, (old, new)
+
+
 @pytest.mark.parametrize("what", WRONG)
 def test_what_is_wrong_is_not_validated(what: str) -> None:
     text, record, graph = kernels("nn_softmax")[FORWARD]

@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pycparser import c_ast, c_generator
-
 from symgrad import abi
 from symgrad.index.lower import Lowering
 from symgrad.ir.dim import Axis, Dim, Element
 from symgrad.ir.dtype import DType, bool_, uint8
 from symgrad.ir.expr import Call, Expr, Reduce, rebuild
 from symgrad.ir.function import SizeCondition
-from symgrad.ir.graph import Graph, Node
+from symgrad.ir.graph import Graph, Node, ancestors
+from symgrad.ops.indexing import ranges
+from symgrad.ops.record import get
+from symgrad.validate import conversions, dialect
 from symgrad.validate.bounded import interface
 from symgrad.validate.source import INTEGERS, CType, Unit, Unsupported, parse
 from symgrad.validate.symbolic.definitions import Defined, without_definitions
@@ -34,15 +35,9 @@ _RANGES = {
 }
 
 
-_NONE = Axis("none", Dim.of(0))
+_Side = tuple[Node, Dim, str]
+"""An index, the size of the axis that it is a place in, and ``lt`` or ``ge`` for its ends."""
 _LARGE = "too large for the BLAS"
-_CARVE = "char * const piece = *space; *space += ROUND_UP(bytes); return piece;"
-
-
-def _source(function: c_ast.FuncDef) -> str:
-    """The body of a function, in one line."""
-    text = c_generator.CGenerator().visit(function.body)
-    return " ".join(text.strip("{} \n").split())
 
 
 def _facts(one: SizeCondition) -> list[Dim]:
@@ -51,6 +46,13 @@ def _facts(one: SizeCondition) -> list[Dim]:
         "==": [gap, -gap], "<": [-gap - 1], "<=": [-gap], ">": [gap - 1], ">=": [gap],
     }  # fmt: skip
     return facts.get(one.relation, [])
+
+
+def _asked(graph: Graph) -> Iterator[tuple[Node, Dim]]:
+    """The indices of a graph, each with the size of the axis that it is a place in."""
+    for node in ancestors(list(graph.outputs.values())):
+        if get(node.op).kind == "indexing":
+            yield from ranges(node)
 
 
 @dataclass(frozen=True)
@@ -74,8 +76,12 @@ def validate(
     bare, defined = without_definitions(text)
     try:
         unit = parse(bare)
+        dialect.check(unit)
+        conversions.check(unit)
     except Unsupported as problem:
         return Outcome(False, problem.reason, problem.line)
+    except RecursionError:
+        return Outcome(False, "it is nested too deeply")
     wrong = interface(unit, kernel)
     if wrong:
         return Outcome(False, wrong)
@@ -110,6 +116,7 @@ class _Path:
         self.values = Values(self.integers)
         self.machine = Machine(unit, self.integers, self.values, decisions, defined)
         self.machine.bytes_are_truths = all(node.dtype != uint8 for node in graph.nodes)
+        self._asked = list(dict.fromkeys(_asked(graph)))
         self._constants()
         for one in conditions:
             self.integers.add(*_facts(one))
@@ -138,6 +145,7 @@ class _Path:
         if status != 0:
             self._check_refusal(status)
             return
+        self._check_accepted()
         lowering = Lowering(self._graph)
         reals = Reals(self.values)
         for name, node in self._graph.outputs.items():
@@ -147,8 +155,6 @@ class _Path:
         """The pieces lie in what ``_workspace`` asks for, one after the other."""
         if not self.machine.carved:
             return
-        if _source(self._unit.functions["carve"]) != _CARVE:
-            raise NotShown("carve does something else than to cut off the next piece")
         name = f"{self._kernel.name}_workspace"
         parameters = self._unit.signatures[name].parameters
         used = sum(self.machine.carved, Dim.of(0))
@@ -167,39 +173,63 @@ class _Path:
             products = [*sizes, *(one * other for one in sizes for other in sizes)]
             if any(self.integers.entails(one - INTEGERS["int"][1] - 1) for one in products):
                 return
-        elif any(truth and self._is_outside(one) for one, truth in self.machine.conditions):
+        elif any(truth and self._sides(one) for one, truth in self.machine.conditions):
             return
         raise NotShown(f"it returns {number} where it has no reason to")
 
-    def _is_outside(self, condition: Expr, axes: tuple[Axis, ...] = ()) -> bool:
-        """Is an integer of the graph, an index, below 0 or beyond an extent of the graph?"""
+    def _check_accepted(self) -> None:
+        """It goes on only where each index lies in its axis, by a check or anyway."""
+        checked = [
+            side for one, truth in self.machine.conditions if not truth
+            for part in alternatives(one) for side in self._sides(part)
+        ]  # fmt: skip
+        for place, bound in self._asked:
+            index, facts = self._index(place)
+            with self.integers.given(*facts):
+                sure = self.integers.within(index, bound)
+            if not sure and not all((place, bound, side) in checked for side in ("lt", "ge")):
+                raise NotShown(
+                    f"an index is used as a place in an axis of {bound}, and not checked"
+                )
+
+    def _index(self, place: Node) -> tuple[Dim, list[Dim]]:
+        """Any element of an index, and what holds of its axes."""
+        axes = [self.values.axis("p", extent) for extent in place.shape]
+        facts = [fact for axis in axes for fact in self.integers.range_of(axis)]
+        where = [Dim.of(0 if one.extent == 1 else one) for one in axes]
+        with self.integers.given(*facts):
+            lowering = Lowering(self._graph)
+            found = self._flattened(lowering, lowering.element(place, where))
+            return self.values.integer(found), facts
+
+    def _sides(self, condition: Expr, axes: tuple[Axis, ...] = ()) -> list[_Side]:
+        """The ends that a condition compares indices with, where it does nothing else."""
         parts = list(alternatives(condition))
         if len(parts) == 1 and isinstance(parts[0], Reduce) and parts[0].kind == "any":
-            return self._is_outside(parts[0].body, (*axes, parts[0].axis))
-        return all(
-            isinstance(one, Call)
-            and one.function in ("lt", "ge")
-            and self._is_bound(one.function, self.values.integer(one.operands[1]))
-            and self._is_of_graph(one.operands[0], axes)
-            for one in parts
-        )
+            return self._sides(parts[0].body, (*axes, parts[0].axis))
+        found = [self._side(one, axes) for one in parts]
+        return [side for sides in found for side in sides] if all(found) else []
 
-    def _is_bound(self, relation: str, end: Dim) -> bool:
-        extents = {one for node in self._graph.nodes for one in node.shape}
-        return end == 0 if relation == "lt" else end in extents
+    def _side(self, one: Expr, axes: tuple[Axis, ...]) -> list[_Side]:
+        if not isinstance(one, Call) or one.function not in ("lt", "ge"):
+            return []
+        end = self.values.integer(one.operands[1])
+        return [
+            (place, bound, one.function)
+            for place, bound in self._asked
+            if end == (0 if one.function == "lt" else bound)
+            and self._is_element(one.operands[0], place, axes)
+        ]
 
-    def _is_of_graph(self, index: Expr, axes: Sequence[Axis]) -> bool:
+    def _is_element(self, index: Expr, place: Node, axes: Sequence[Axis]) -> bool:
+        extents = [one for one in place.shape if one != 1]
+        if extents != [axis.extent for axis in axes]:
+            return False
         reals, lowering = Reals(self.values), Lowering(self._graph)
-        wanted = reals.normal(index)
-        for node in self._graph.nodes:
-            left = iter(axes)
-            place = [Dim.of(0) if one == 1 else Dim.of(next(left, _NONE)) for one in node.shape]
-            extents = [one for one in node.shape if one != 1]
-            if node.dtype.is_integer and extents == [axis.extent for axis in axes]:
-                found = self._flattened(lowering, lowering.element(node, place))
-                if reals.normal(found) == wanted:
-                    return True
-        return False
+        left = iter(axes)
+        where = [Dim.of(0) if one == 1 else Dim.of(next(left)) for one in place.shape]
+        found = self._flattened(lowering, lowering.element(place, where))
+        return reals.normal(found) == reals.normal(index)
 
     def _arguments(self) -> Iterator[tuple[str, Typed]]:
         """What each parameter is, by the order in which the record of the call has them."""
