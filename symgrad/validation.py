@@ -215,7 +215,7 @@ def _executed(
     try:
         with limited(ORACLE_SECONDS):
             found = bounded.check(parse(text), record, graph, admits)
-    except (TimeUp, Unsupported):
+    except (TimeUp, Exception):  # what the oracle cannot execute, it cannot call wrong
         return None
     return found if isinstance(found, bounded.Wrong) else None
 
@@ -226,6 +226,8 @@ def _wrapper(
     try:
         with limited(VALIDATION_SECONDS):
             outcome = validate_wrapper(text, parse_header(header), graphs, kernels)
+    except Unsupported as problem:
+        outcome = Outcome(False, f"its header: {problem.reason}")
     except TimeUp:
         outcome = Outcome(False, f"it takes more than {VALIDATION_SECONDS:g} s")
     if outcome.validated:

@@ -606,6 +606,8 @@ _BINARY = frozenset(
 _UNARY = frozenset(["-", "+", "!", "~", "*", "&"])
 _STEPS = frozenset(("p++", "p--", "++", "--"))
 _ASSIGN = frozenset(["=", "+=", "-=", "*=", "/=", "|=", "&="])
+_LONGEST = 40
+"""Letters of a number."""
 _NUMBER = re.compile(r"\d+u?|(\d+\.\d*|\.\d+|\d+(?=e))(e[+-]?\d+)?f?")
 
 
@@ -639,6 +641,7 @@ class _Expressions:
             return None if node.name in self._known else f"the name {node.name}"
         if isinstance(node, c_ast.Constant):
             fits = _NUMBER.fullmatch(node.value) and not re.fullmatch(r"0\d+u?", node.value)
+            fits = fits and len(node.value) <= _LONGEST
             return None if fits else f"the number {node.value}"
         if isinstance(node, c_ast.Cast):
             type_of(node.to_type)
@@ -945,7 +948,8 @@ def canonical(loop: c_ast.For) -> bool:
 
     What ``b`` and ``c`` are made of does not change in it.
     """
-    if loop.init is None or not isinstance(loop.cond, c_ast.BinaryOp):
+    begins = isinstance(loop.init, c_ast.DeclList) and len(loop.init.decls) == 1
+    if not begins or not isinstance(loop.cond, c_ast.BinaryOp):
         return False
     name = loop.init.decls[0].name
     if type_of(loop.init.decls[0]) != CType("int64_t"):
@@ -963,7 +967,7 @@ def canonical(loop: c_ast.For) -> bool:
     if isinstance(step, c_ast.UnaryOp):
         ways = {"p++": ("<", "<="), "++": ("<", "<="), "p--": (">", ">="), "--": (">", ">=")}
         moved = step.expr
-        fits = loop.cond.op in ways[step.op]
+        fits = loop.cond.op in ways.get(step.op, ())
     else:
         moved = getattr(step, "lvalue", None)
         fits = getattr(step, "op", "") == "+=" and loop.cond.op in ("<", "<=")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import random
+import re
 from pathlib import Path
 
 import pytest
@@ -297,3 +300,25 @@ def test_what_is_not(edits: tuple[str, ...]) -> None:
     with pytest.raises(Unsupported) as caught:
         _check(text)
     assert 0 < caught.value.line <= text.count("\n"), caught.value
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_the_text_is_it_has_an_outcome(seed: int) -> None:
+    drawn = random.Random(seed)
+    words = re.findall(r"\w+|\s+|[^\w\s]", TEXT)
+    others = [
+        *filter(str.strip, words),
+        "9" * 5000,
+        "1e999",
+        "'a'",
+        "struct a",
+        "sizeof",
+        "goto",
+        "*",
+    ]
+    for _ in range(60):
+        edited = list(words)
+        for _ in range(drawn.randint(1, 3)):
+            edited[drawn.randrange(len(edited))] = drawn.choice(["", *drawn.choices(others, k=4)])
+        with contextlib.suppress(Unsupported):
+            _check("".join(edited))

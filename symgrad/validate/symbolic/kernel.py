@@ -74,27 +74,24 @@ def validate(
 ) -> Outcome:
     """Is a kernel in ``text`` what ``graph`` computes, for all sizes under ``conditions``?"""
     bare, defined = without_definitions(text)
+    paths = 0
+    taken: set[str] = set()
     try:
         unit = parse(bare)
         dialect.check(unit)
         conversions.check(unit)
-    except Unsupported as problem:
-        return Outcome(False, problem.reason, problem.line)
-    except RecursionError:
-        return Outcome(False, "it is nested too deeply")
-    wrong = interface(unit, kernel)
-    if wrong:
-        return Outcome(False, wrong)
-    todo: list[list[bool]] = [[]]
-    taken: set[str] = set()
-    paths = 0
-    try:
+        wrong = interface(unit, kernel)
+        if wrong:
+            return Outcome(False, wrong)
+        todo: list[list[bool]] = [[]]
         while todo:
             paths += 1
             path = _Path(unit, kernel, graph, conditions, todo.pop(), defined)
             path.check()
             todo += path.machine.open
             taken |= path.machine.taken
+    except Unsupported as problem:
+        return Outcome(False, problem.reason, problem.line)
     except NotShown as problem:
         return Outcome(False, problem.reason, problem.line or 0, paths)
     except RecursionError:
