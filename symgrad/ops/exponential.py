@@ -90,8 +90,8 @@ elementwise(
 elementwise(
     "logaddexp", numpy=np.logaddexp, sympy=lambda sp, x, y: sp.log(sp.exp(x) + sp.exp(y)),
     c=Template(
-        "{0} == {1} ? {0} + {lit:0.6931471805599453} : ({0} < {1} ? {1} : {0})"
-        " + log1p{f}(exp{f}(-fabs{f}({0} - {1})))", ("exp", "log1p")
+        "({0} < {1} ? {1} : {0})"
+        " + log1p{f}(exp{f}({0} == {1} ? {lit:0} : -fabs{f}({0} - {1})))", ("exp", "log1p")
     ),
     cost=0.90, vjp=lambda g, z, x, y: (g * apply("sigmoid", x - y), g * apply("sigmoid", y - x)),
 )  # fmt: skip

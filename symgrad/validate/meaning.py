@@ -26,8 +26,8 @@ from symgrad.ir.graph import Graph
 from symgrad.validate.reals import INFINITY, NAN, ONE, ZERO, Number, Reals
 from symgrad.validate.source import Unsupported
 
-APPROXIMATE = frozenset(("erfinv", "digamma", "trigamma", "tetragamma", "logaddexp"))
-"""Ops whose C is no formula of the reals: polynomials, and a logarithm of 2 as a number."""
+APPROXIMATE = frozenset(("erfinv", "digamma", "trigamma", "tetragamma"))
+"""Ops whose C is no formula of the reals: polynomials."""
 
 
 class OutOfRange(Exception):

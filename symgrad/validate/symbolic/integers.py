@@ -48,12 +48,11 @@ class Integers:
     @contextmanager
     def given(self, *facts: Dim) -> Iterator[None]:
         """Within, these hold as well."""
-        count = len(self._facts)
         self._facts.extend(facts)
         try:
             yield
         finally:
-            del self._facts[count:]
+            del self._facts[len(self._facts) - len(facts) :]
 
     @contextmanager
     def anywhere(self) -> Iterator[None]:
@@ -65,8 +64,8 @@ class Integers:
             self._facts = kept
 
     def add(self, *facts: Dim) -> None:
-        """From here on, these hold as well."""
-        self._facts.extend(facts)
+        """From here on, these hold as well, also where a ``given`` around this ends."""
+        self._facts[:0] = facts
 
     def bound(self, tensor: str, bounds: Bounds) -> None:
         """What holds of each element of an integer array."""
@@ -184,7 +183,8 @@ class Integers:
             )
         if self._linear(goal):
             return True
-        for rest in (goal, *(goal - fact for fact in self._facts if _shares_product(goal, fact))):
+        shared = (goal - fact for fact in self._facts if _shares_product(goal, fact))
+        for rest in (goal - max(0, dict(goal.terms).get((), 0)), *shared):
             shorter = _without_common_sizes(rest)
             if shorter is not rest and self._at_ends(shorter, depth):
                 return True
@@ -214,6 +214,7 @@ class Integers:
 
     def _linear(self, goal: Dim) -> bool:
         facts = self._all_facts([goal, *self._facts])
+        facts += self._products_of_naturals([goal, *facts])
         if _is_product_of_sizes(goal + 1):
             sizes = [Dim.of(size) for size in goal.atoms]
             if len(sizes) > 1 or sizes[0] != goal + 1:
@@ -259,6 +260,17 @@ class Integers:
                         todo.append(fact)
         return list(found)
 
+    def _products_of_naturals(self, dims: Sequence[Dim]) -> list[Dim]:
+        """Products in ``dims`` of what is never negative: nor are they."""
+        found = {one for dim in dims for one, _ in dim.terms if _degree(one) > 1}
+        return [Dim({one: 1}) for one in found if all(self._is_natural(atom) for atom, _ in one)]
+
+    def _is_natural(self, atom: Atom) -> bool:
+        """Is it said that it is at least 0?"""
+        value = Dim.of(atom)
+        gaps = ((value - fact).constant for fact in self._facts_of(atom))
+        return any(gap is not None and gap >= 0 for gap in gaps)
+
     def _facts_of(self, atom: Atom) -> Iterable[Dim]:
         value = Dim.of(atom)
         if isinstance(atom, Size):
@@ -285,11 +297,21 @@ class Integers:
         extent = _extent(Dim.of(atom))
         if extent is not None:
             above.append(extent - 1 - value)
+        elif atom.function == "floordiv":
+            above += [extent - 1 - value for extent in self._even_ends(left, right)]
         if atom.function == "mod":
             quotient = Dim.of(Derived("floordiv", left, right))
             equal = left - quotient * right - value
             return [value, right - 1 - value, equal, -equal]
         return [*above, left - right * value, right * value + right - 1 - left]
+
+    def _even_ends(self, value: Dim, step: Dim) -> Iterator[Dim]:
+        """What ``value // step`` lies below: bounds of ``value`` that ``step`` divides."""
+        own = (fact for axis in value.axes for fact in self.range_of(axis))
+        for fact in (*self._facts, *own):
+            found = (fact + value + 1).exact_quotient(step)
+            if found is not None and found.atoms.isdisjoint(value.atoms):
+                yield found
 
 
 def _is_named_number(atom: Atom) -> TypeGuard[Element]:

@@ -486,12 +486,20 @@ class Machine:
                         )
                     return self.values.substitute(write.value, found)
         if level == 0 or name in frame.local:
+            if self._is_nowhere(address.axes):
+                return self.values.pool.literal(0, self._dtype(self.arrays[name]))
             raise NotShown(f"{_shown(name)}[{address}] is read before it is written")
         if name not in frame.may_write:
             return self._fetch(name, address, level - 1)
         self._check(name, address, "read")
         tensor = before(level, name)
         return self.values.pool.access(tensor, (address,), self._dtype(self.arrays[name]))
+
+    def _is_nowhere(self, axes: Iterable[Axis]) -> bool:
+        """Is one of these axes empty, so that nothing is read or written?"""
+        ranges = [fact for axis in axes for fact in self.integers.range_of(axis)]
+        with self.integers.given(*ranges):
+            return bool(ranges) and self.integers.contradictory
 
     def _dtype(self, array: Array) -> DType:
         truths = array.ctype == "uint8_t" and self.bytes_are_truths
@@ -507,6 +515,8 @@ class Machine:
         )
 
     def _put(self, write: Write) -> None:
+        if self._is_nowhere(write.axes):
+            return
         frame = self._frames[-1]
         frame.writes = [
             old for old in frame.writes if old.array != write.array or not self._covers(write, old)
@@ -980,6 +990,8 @@ class Machine:
         if directive is not None:
             _check_shared(node.stmt, directive, line)
         with self.integers.given(*self.integers.range_of(axis)):
+            if self.integers.contradictory:  # it never runs
+                return
             with self._frame(self._targets(node.stmt)) as frame:
                 if inside is not None:
                     inside()

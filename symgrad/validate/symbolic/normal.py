@@ -57,6 +57,13 @@ class Term:
         return found
 
     @cached_property
+    def total(self) -> bool:
+        """Is it a real number wherever what it is made of is?"""
+        return self.kind in _TOTAL and all(
+            part.total for part in self.parts if isinstance(part, Polynomial)
+        )
+
+    @cached_property
     def depth(self) -> int:
         """How deep reductions lie in it."""
         inner = max((_depth(part) for part in self.parts), default=0)
@@ -136,6 +143,11 @@ class Polynomial:
         )
 
     @cached_property
+    def total(self) -> bool:
+        """Is it a real number wherever what it is made of is?"""
+        return all(term.total and power > 0 for one, _ in self.terms for term, power in one)
+
+    @cached_property
     def depth(self) -> int:
         """How deep reductions lie in it."""
         return max((t.depth for one, _ in self.terms for t, _ in one), default=0)
@@ -194,7 +206,9 @@ def _times(left: Monomial, right: Monomial) -> Monomial | None:
         relation, gap = term.parts
         base = gap.single
         present = base is not None and powers.get(base, 0) > 0
-        if relation == "eq" and (present or powers.get(Term("is", ("gt", gap)), 0) > 0):
+        if relation == "eq" and powers.get(Term("is", ("gt", gap)), 0) > 0:
+            return None
+        if relation == "eq" and present and all(t.total and p > 0 for t, p in powers.items()):
             return None
         if relation == "gt" and present:  # x [x > 0] is the positive part of x
             whole = Term("positive", (gap,))
@@ -209,7 +223,18 @@ def _times(left: Monomial, right: Monomial) -> Monomial | None:
     return tuple(sorted(kept, key=lambda item: item[0].key))
 
 
+_TOTAL = frozenset((
+    "element", "bool", "integer", "is", "positive", "maximum", "exp", "tanh", "sin", "cos", "erf",
+    "atan", "floor", "ceil", "round", "trunc",
+))  # fmt: skip
 ONE, ZERO = Polynomial.of(1), Polynomial.of(0)
+INFINITE = Polynomial.of(Term("number", ("inf",)))
+LOWEST = Polynomial.of(Term("number", ("-inf",)))
+
+
+def _negated(value: Polynomial) -> Polynomial:
+    """Minus it; of an infinity the other one."""
+    return {INFINITE: LOWEST, LOWEST: INFINITE}.get(value, -value)
 
 
 class Reals:
@@ -319,7 +344,31 @@ class Reals:
             self._where(facts_of(self._values, condition, truth), side)
             for truth, side in ((True, chosen), (False, other))
         )
-        return test * (one - two) + two
+        gap = one - two
+        if self._vanishes(gap, test):
+            return two
+        return test * gap + two
+
+    def _vanishes(self, value: Polynomial, test: Polynomial) -> bool:
+        """Is ``value`` 0 where ``test``, an equality, holds?"""
+        term = test.single
+        if term is None or term.kind != "is" or term.parts[0] != "eq" or not value.total:
+            return False
+        gap: Polynomial = term.parts[1]
+        (*others, (lead, factor)) = gap.terms
+        if len(lead) != 1 or lead[0][1] != 1:
+            return False
+        rest = Polynomial({one: -value / factor for one, value in others})
+        positive = self._positive_part(gap).terms
+        zero = {t for one, _ in positive for t, _ in one if t.kind == "positive"}
+        total = ZERO
+        for monomial, number in value.terms:
+            if any(one in zero and power > 0 for one, power in monomial):
+                continue
+            left = tuple(one for one in monomial if one[0] != lead[0][0])
+            power = dict(monomial).get(lead[0][0], 0)
+            total = total + Polynomial({left: number}) * self.power(rest, power)
+        return not total.terms
 
     def _where(self, facts: Sequence[Dim], expr: Expr) -> Polynomial:
         if not facts:
@@ -387,7 +436,7 @@ class Reals:
 
     def _extreme(self, function: str, operands: list[Polynomial]) -> Polynomial:
         if function == "minimum":
-            return -self._extreme("maximum", [-one for one in operands])
+            return _negated(self._extreme("maximum", [_negated(one) for one in operands]))
         found: dict[Polynomial, None] = {}
         for one in operands:
             term = one.single
@@ -396,8 +445,9 @@ class Reals:
             else:
                 parts = term.parts if term is not None and term.kind == "maximum" else (one,)
             found.update(dict.fromkeys(parts))
-        lowest = Polynomial.of(Term("number", ("-inf",)))
-        kept = [one for one in found if one != lowest] or [lowest]
+        if INFINITE in found:
+            return INFINITE
+        kept = [one for one in found if one != LOWEST] or [LOWEST]
         if len(kept) == 1:
             return kept[0]
         if len(kept) == 2:
@@ -451,13 +501,13 @@ class Reals:
     def reduce(self, kind: str, axis: Axis, body: Polynomial) -> Polynomial:
         """A reduction over an axis."""
         if kind == "min":
-            return -self.reduce("max", axis, -body)
+            return _negated(self.reduce("max", axis, _negated(body)))
         settled = self._integers.settled(axis.extent)
         if settled != axis.extent:
             shorter = self._values.axis("u", settled)
             body, axis = self.substitute(body, {axis: Dim.of(shorter)}), shorter
-        if kind in ("sum", "any") and self._integers.entails(-axis.extent):
-            return ZERO
+        if kind in _NOTHING and self._integers.entails(-axis.extent):
+            return _NOTHING[kind]
         if kind in ASSOCIATIVE:
             for step in _divisors(axis, body):
                 if (count := axis.extent.exact_quotient(step)) is not None:
@@ -748,6 +798,8 @@ def _least(integers: Any, left: Dim, right: Dim) -> Dim | None:
     return None
 
 
+_NOTHING = {"sum": ZERO, "any": ZERO, "prod": ONE, "all": ONE, "max": LOWEST}
+"""What a reduction over nothing is."""
 _WRAPS = ("wrap_i8", "wrap_i16", "wrap_i32", "wrap_u8")
 _SAME = {"rint": "round", "root": "sqrt"}
 
@@ -770,6 +822,7 @@ _RATIONAL: dict[str, Callable[[Reals, Sequence[Polynomial]], Polynomial]] = {
     "silu": lambda reals, x: x[0] * _RATIONAL["sigmoid"](reals, x),
     "abs": lambda reals, x: reals._absolute(x[0]),
     "softplus": lambda reals, x: reals._softplus(x[0]),
+    "logaddexp": lambda reals, x: x[0] + reals._softplus(x[1] - x[0]),
     "log_sigmoid": lambda reals, x: -reals._softplus(-x[0]),
     "sign": lambda reals, x: (
         reals._relation("gt", x[0], False) - reals._relation("gt", -x[0], False)

@@ -9,6 +9,7 @@ array: ``Element("@3", indices)``, whose definition is an expression of the indi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from itertools import count
 
@@ -32,6 +33,10 @@ Elements = Callable[[str, tuple[Dim, ...], DType], Expr | None]
 """What stands for an element of an array; None where it stays."""
 
 DEFINED = "@"
+_NOTHING = {
+    "sum": 0.0, "prod": 1.0, "max": -math.inf, "min": math.inf, "any": False, "all": True,
+}  # fmt: skip
+"""What a reduction over nothing is."""
 ASSOCIATIVE = ("sum", "prod", "max", "min", "any", "all")
 """Reductions over blocks of a range that are one over the range."""
 
@@ -185,6 +190,10 @@ class Values:
 
     def reduce(self, kind: str, axis: Axis, body: Expr) -> Expr:
         """A reduction over an axis; one over blocks of a range is one over the range."""
+        if (body.dtype.is_float or body.dtype == bool_) and self.integers.entails(-axis.extent):
+            nothing = _NOTHING.get(kind)
+            if nothing is not None:
+                return self.pool.literal(nothing, body.dtype)
         if isinstance(body, Reduce) and body.kind == kind and kind in ASSOCIATIVE:
             joined = self.joined(axis, body.axis)
             if joined is not None:
