@@ -9,9 +9,8 @@ One line of JSON a mutant is appended to ``--log``; a second run takes up where 
 A mutant is one edit of the text: of a bound, a stride, an index, an initial value, an operand, an
 operator, an accumulator, a tail, a pragma or a clause, a guard, a cast, a helper, a number, the
 order of statements, a statement that is dropped, a parameter.  ``edits_of`` and ``mutant_of`` make
-them; ``judged`` tells whether the language refuses one, bounded execution finds it wrong, or it is
-equal at all small sizes, and whether the validation for all sizes accepts it.  It must not accept
-what is found wrong.
+them; ``judged`` tells whether one is validated for all sizes, and whether bounded execution finds
+that it is wrong, where it is: that must not be.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ from symgrad.validate.source import (
     walk,
     without_comments,
 )
-from symgrad.validate.symbolic.kernel import validate
+from symgrad.validate.symbolic.kernel import Outcome, validate
 from tests.codegen import programs
 
 HERE = Path(__file__).parent
@@ -517,9 +516,11 @@ def _directives(source: _Source) -> Iterator[Edit]:
 
 @dataclass(frozen=True)
 class Judged:
-    """What became of a mutant: ``language``, ``wrong``, ``equal`` or ``crash``, and why.
+    """What became of a mutant.
 
-    ``accepted``: it was validated for all sizes.
+    ``found``: ``language`` and ``rejected`` where it was not validated, as it is not in the
+    language, or for another reason.  Of what was validated for all sizes, bounded execution says
+    ``equal`` or ``wrong``; ``crash`` where it fails.
     """
 
     case: str
@@ -528,35 +529,31 @@ class Judged:
     told: str
     found: str
     why: str
-    accepted: bool = False
-
-    @property
-    def false(self) -> bool:
-        """Was it validated though wrong?"""
-        return self.accepted and self.found == "wrong"
 
 
 def judged(case: Case, mutant: Mutant) -> Judged:
-    """Is it refused, wrong, or equal at all small sizes?"""
-    found, why = "equal", ""
-    try:
-        result = check(parse(mutant.text), case.record, case.graph, case.admits, most_sizes=16)
-        if not isinstance(result, Equal):
-            found, why = "wrong", str(result)[:300]
-    except Unsupported as error:
-        found, why = "language", str(error)
-    except Exception as error:  # a mutant must not stop the run: it is reported
-        found, why = "crash", f"{type(error).__name__}: {error}"[:300]
-    accepted = found in ("wrong", "equal") and _accepted(case, mutant)
-    return Judged(case.name, mutant.kind, mutant.line, mutant.told, found, why, accepted)
-
-
-def _accepted(case: Case, mutant: Mutant) -> bool:
+    """Is it validated, and is it equal at all small sizes where it is?"""
     try:
         with limited(LIMIT):
-            return validate(mutant.text, case.record, case.graph, case.conditions).validated
+            outcome = validate(mutant.text, case.record, case.graph, case.conditions)
     except TimeUp:
-        return False
+        outcome = Outcome(False, f"it takes more than {LIMIT:g} s", paths=1)
+    if outcome.validated:
+        found, why = executed(case, mutant)
+    else:
+        found, why = "rejected" if outcome.paths else "language", outcome.reason[:300]
+    return Judged(case.name, mutant.kind, mutant.line, mutant.told, found, why)
+
+
+def executed(case: Case, mutant: Mutant) -> tuple[str, str]:
+    """What bounded execution says of it, and why."""
+    try:
+        result = check(parse(mutant.text), case.record, case.graph, case.admits, most_sizes=16)
+    except Unsupported as error:
+        return "language", str(error)
+    except Exception as error:  # a mutant must not stop the run: it is reported
+        return "crash", f"{type(error).__name__}: {error}"[:300]
+    return ("equal", "") if isinstance(result, Equal) else ("wrong", str(result)[:300])
 
 
 def drawn(count: int, seed: int = 0) -> list[tuple[int, Mutant]]:
@@ -585,23 +582,20 @@ def table(results: Sequence[Judged]) -> str:
     kernels = len({one.case for one in results})
     lines = [
         "# Mutants of the emitted C", "",
-        f"{len(results)} mutants of {kernels} kernels, each one small edit of the text.", "",
-        "| edit of | mutants | not in the language | found wrong | of these validated | "
-        "equal at small sizes | of these validated |",
-        "|---|---:|---:|---:|---:|---:|---:|",
+        f"{len(results)} mutants of {kernels} kernels, each one small edit of the text.  What is "
+        "validated is executed at small sizes.", "",
+        "| edit of | mutants | not in the language | not validated | validated, and equal | "
+        "validated, and wrong |",
+        "|---|---:|---:|---:|---:|---:|",
     ]  # fmt: skip
     for kind in [*sorted({one.kind for one in results}), ""]:
         some = [one for one in results if kind in ("", one.kind)]
         counts = Counter(one.found for one in some)
-        fine = sum(one.accepted for one in some if one.found == "equal")
-        cells = (
-            len(some), counts["language"], counts["wrong"], sum(one.false for one in some),
-            counts["equal"], fine,
-        )  # fmt: skip
-        lines.append(f"| {kind or '**all**'} | {' | '.join(map(str, cells))} |")
-    if false := [one for one in results if one.false]:
+        cells = [counts[found] for found in ("language", "rejected", "equal", "wrong")]
+        lines.append(f"| {kind or '**all**'} | {' | '.join(map(str, (len(some), *cells)))} |")
+    if wrong := [one for one in results if one.found == "wrong"]:
         lines += ["", "Validated though wrong:", ""]
-        lines += [f"- {one.case}, line {one.line}: {one.told}: {one.why}" for one in false]
+        lines += [f"- {one.case}, line {one.line}: {one.told}: {one.why}" for one in wrong]
     if crashes := sum(one.found == "crash" for one in results):
         lines += ["", f"The oracle itself failed on {crashes}."]
     return "\n".join(lines) + "\n"
