@@ -168,7 +168,10 @@ class _Function:
     def _check_clauses(self, directive: Directive, loop: Node) -> None:
         for one in () if directive.condition is None else walk(directive.condition):
             plain = isinstance(one, (c_ast.ID, c_ast.Constant, c_ast.TernaryOp))
-            if not plain and not (isinstance(one, c_ast.BinaryOp) and one.op in "*+<>"):
+            if isinstance(one, c_ast.BinaryOp):
+                part = isinstance(one.right, c_ast.Constant) and one.right.value.strip("0") != ""
+                plain = one.op in "*+-<>" or (one.op in "/%" and part)
+            if not plain:
                 raise Unsupported("the condition of a parallel loop", directive.line)
         for operator, name in directive.reductions:
             self._check_reduction(operator, name, loop.stmt, directive.line)
