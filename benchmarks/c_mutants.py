@@ -60,6 +60,8 @@ LOG = HERE.parent / "build" / "c_mutants.jsonl"
 TABLE = HERE / "C_MUTANTS.md"
 LIMIT = 20.0
 """Seconds that a validation may take."""
+MOST_LINES = 45
+"""Of a short kernel.  The others take ten times as long."""
 PROGRAMS = ("softmax", "layer_norm", "cross_entropy", "linear", "attention", "batch_norm")
 
 # -- the right kernels
@@ -163,6 +165,8 @@ class Token:
 
 Edit = tuple[str, int, int, str]
 """A kind, where the old text begins and ends, and the new text."""
+Pool = dict[str, list[tuple[int, Edit]]]
+"""Edits of kernels, by their kind."""
 
 
 def edits_of(text: str) -> list[Edit]:
@@ -557,20 +561,31 @@ def executed(case: Case, mutant: Mutant) -> tuple[str, str]:
 
 
 def drawn(count: int, seed: int = 0) -> list[tuple[int, Mutant]]:
-    """So many mutants of all kernels, each kind as often as the others where there are enough."""
-    by_kind: dict[str, list[tuple[int, Edit]]] = {}
-    for place, case in enumerate(cases()):
-        for edit in edits_of(case.text):
-            by_kind.setdefault(edit[0], []).append((place, edit))
+    """So many mutants, one in ten of them of a long kernel; each kind as often as the others."""
     draw = random.Random(seed)
-    for one in by_kind.values():
+    pools: tuple[Pool, Pool] = ({}, {})
+    for place, case in enumerate(cases()):
+        pool = pools[_lines(case) > MOST_LINES]
+        for edit in edits_of(case.text):
+            pool.setdefault(edit[0], []).append((place, edit))
+    short, long = (_in_turns(pool, draw) for pool in pools)
+    found = [one for turn in zip(*[short] * 9, long, strict=False) for one in turn][:count]
+    return [(place, mutant_of(cases()[place].text, edit)) for place, edit in found]
+
+
+def _lines(case: Case) -> int:
+    """The lines of its kernel, without the helpers."""
+    return case.text[case.text.index(f"int {case.record.name}(") :].count("\n")
+
+
+def _in_turns(pool: Pool, draw: random.Random) -> Iterator[tuple[int, Edit]]:
+    """All edits: one of each kind, and then again."""
+    for one in pool.values():
         draw.shuffle(one)
-    found: list[tuple[int, Edit]] = []
-    while len(found) < count and any(by_kind.values()):
-        for kind in sorted(by_kind):
-            if by_kind[kind]:
-                found.append(by_kind[kind].pop())
-    return [(place, mutant_of(cases()[place].text, edit)) for place, edit in found[:count]]
+    while any(pool.values()):
+        for kind in sorted(pool):
+            if pool[kind]:
+                yield pool[kind].pop()
 
 
 def _task(task: tuple[int, Mutant]) -> Judged:
