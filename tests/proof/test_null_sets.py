@@ -212,3 +212,9 @@ def test_a_second_order_says_its_null_sets() -> None:
     report = sg.verify(class_of("Cube", text, sg), "n", order=2, suggest=False)
     assert report.verdict == sg.PROVED, str(report)
     assert "but where x.exp() + x == 2" in str(report)
+
+
+def test_a_number_without_axes_has_null_sets_too() -> None:
+    report = _report("sg.where(x * x == 1, x, 2 * x)", "sg.where(x * x == 1, g, 2 * g)", "")
+    assert report.verdict == sg.PROVED, str(report)
+    assert "x * x == 1" in str(report)

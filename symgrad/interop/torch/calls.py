@@ -25,7 +25,7 @@ from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.frontend.unsupported import missing_op
 from symgrad.frontend.views import contiguous_strides
-from symgrad.interop.torch import beneath, draws, overlaps
+from symgrad.interop.torch import accepted, beneath, draws, overlaps
 from symgrad.interop.torch.constants import (
     inward,
     is_real,
@@ -77,6 +77,8 @@ def call(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     values = list(leaves((*args, *kwargs.values())))
     traced = any(map(is_traced, values))
     _check_written(name, args, kwargs, traced=traced)
+    if traced or name in draws.NAMES:
+        accepted.check(name, args, kwargs)
     if traced and args and overlaps.writes(name):
         overlaps.check_written(name, args, kwargs)
     if name in draws.NAMES and (traced or name in ("rand", "randn", "normal")):

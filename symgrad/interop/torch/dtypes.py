@@ -23,6 +23,11 @@ def theirs(dtype: DType) -> Any:
     return _THEIRS[dtype]
 
 
+def ours_if_known(dtype: Any) -> DType | None:
+    """Our dtype; None for one that symgrad does not compute in."""
+    return _OURS.get(dtype)
+
+
 def ours(dtype: Any) -> DType:
     """Our dtype.  Raises DTypeError for one that symgrad does not compute in."""
     found = _OURS.get(dtype)

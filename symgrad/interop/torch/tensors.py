@@ -27,7 +27,7 @@ from symgrad.frontend.questions import note_limit, note_raised
 from symgrad.frontend.sizes import SymFloat, SymInt, computed
 from symgrad.frontend.tensor import FIELDS, Hidden, SymbolicTensor, own_names
 from symgrad.frontend.unsupported import missing_op
-from symgrad.interop.torch import beneath, calls, overlaps
+from symgrad.interop.torch import accepted, beneath, calls, overlaps
 from symgrad.interop.torch.constants import inward, plain_value
 from symgrad.interop.torch.dtypes import theirs
 from symgrad.interop.torch.numbers import SizeNode
@@ -136,7 +136,7 @@ def _tensor_class(kind: type) -> type:
     for base in kind.__mro__:  # what a class overrides stands before what it overrides
         for name, value in vars(base).items() if base is not object else ():
             if isinstance(value, FunctionType) and name not in _INNER and name not in members:
-                members[name] = _operand_taking(value)
+                members[name] = _operand_taking(value, name)
     absent = {name for name in dir(kind) if not name.startswith("__")} - {
         *dir(torch.Tensor),
         "known_node",
@@ -164,13 +164,15 @@ def _hidden(kind: type, name: str, method: Any) -> Hidden:
     return Hidden(read, write)
 
 
-def _operand_taking(method: Callable[..., Any]) -> Callable[..., Any]:
-    """The method, which takes tensors of torch's as constants."""
-    writes = overlaps.writes(method.__name__)
+def _operand_taking(method: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """The method of a name, which takes tensors of torch's as constants."""
+    writes, refuses = overlaps.writes(method.__name__), bool(accepted.rules(name))
 
     @functools.wraps(method)
     def called(self: Any, *args: Any, **kwargs: Any) -> Any:
-        named = {name: inward(kwargs[name]) for name in kwargs}
+        named = {key: inward(kwargs[key]) for key in kwargs}
+        if refuses and not asked_by_symgrad(sys._getframe(1)):
+            accepted.check(name, (self, *args), kwargs)
         if writes:
             overlaps.check_written(method.__name__, (self, *args), kwargs)
         try:

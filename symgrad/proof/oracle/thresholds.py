@@ -112,7 +112,7 @@ def _jumps_at(subject: Subject, at: Evaluation, node: Node, value: Fraction | No
 
 def _gap_at(at: Evaluation, node: Node, value: Fraction | Node) -> float:
     other = at.values[value] if isinstance(value, Node) else float(value)
-    gap = np.abs(at.values[node] - other).astype(float)
+    gap = np.asarray(np.abs(at.values[node] - other), dtype=float)
     return float(np.min(gap, initial=np.inf))
 
 

@@ -34,7 +34,7 @@ from symgrad.proof.scalars.values import number
 
 LEAST_DIGITS = 5
 """Digits from which on a literal may be rounded; a shorter one is meant as written."""
-LEAST_DECIMALS = 4
+LEAST_DECIMALS = 2
 """Decimals from which on zeros at the end of a literal are digits that somebody meant."""
 CUT_DIGITS = 6
 """Digits from which on a known constant may be cut, too."""
