@@ -90,6 +90,8 @@ int64_t nn_cross_entropy_forward_workspace(int64_t n, int64_t c)
  * in:   x f32[n c], labels i64[n]
  * out:  output f32[]
  * returns 1: an index is out of range, unless 0 <= stored_[i, 0] < c
+ * Evaluated as written but for: sums in lanes, sums in blocks, sums in groups of rows, sums of
+ *     floats in double.
  */
 int nn_cross_entropy_forward(
     int64_t n,
@@ -250,6 +252,7 @@ int64_t nn_cross_entropy_backward_workspace(int64_t n, int64_t c)
  * out:  grad_x f32[n c]
  * Backward PROVED for ignore_index = -100, reduction = 'mean', label_smoothing = 0.0, under: 0 <=
  *     labels < c.
+ * Evaluated as written but for: sums in lanes, sums in blocks, sums of floats in double.
  */
 int nn_cross_entropy_backward(
     int64_t n,

@@ -33,6 +33,7 @@ int64_t nn_erf_forward_workspace(int64_t n)
  *     output = erf(x)
  * in:   x f32[n]
  * out:  output f32[n]
+ * Evaluated as written.
  */
 int nn_erf_forward(
     int64_t n,
@@ -64,6 +65,7 @@ int64_t nn_erf_backward_workspace(int64_t n)
  * out:  grad_x f32[n]
  * Backward PROVED (derived: no backward written), under: 1.1283791670955126 is read as 2/sqrt(pi)
  *     (off by 2.6e-17).
+ * Evaluated as written.
  */
 int nn_erf_backward(
     int64_t n,

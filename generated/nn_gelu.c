@@ -34,6 +34,7 @@ int64_t nn_gelu_forward_workspace(int64_t s)
  *     y = x*0.5*(erf(x*0.7071067811865476) + 1)
  * in:   x f32[s]
  * out:  y f32[s]
+ * Evaluated as written.
  */
 int nn_gelu_forward(
     int64_t s,
@@ -68,6 +69,7 @@ int64_t nn_gelu_backward_workspace(int64_t s)
  * Backward PROVED, under: 1.4142135623730951 is read as sqrt(2) (off by 5.1e-17);
  *     2.5066282746310002 is read as sqrt(2*pi) (off by 3.0e-16); 0.7071067811865476 is read as
  *     1/sqrt(2) (off by 7.6e-17).
+ * Evaluated as written.
  */
 int nn_gelu_backward(
     int64_t s,

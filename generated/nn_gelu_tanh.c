@@ -31,6 +31,7 @@ int64_t nn_gelu_tanh_forward_workspace(int64_t s)
  *     y = x*0.5*(tanh((x + square(x)*x*0.044715)*0.7978845608028654) + 1)
  * in:   x f32[s]
  * out:  y f32[s]
+ * Evaluated as written.
  */
 int nn_gelu_tanh_forward(
     int64_t s,
@@ -66,6 +67,7 @@ int64_t nn_gelu_tanh_backward_workspace(int64_t s)
  * in:   x f32[s], grad_y f32[s]
  * out:  grad_x f32[s]
  * Backward PROVED.
+ * Evaluated as written.
  */
 int nn_gelu_tanh_backward(
     int64_t s,

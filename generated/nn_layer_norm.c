@@ -62,6 +62,7 @@ int64_t nn_layer_norm_forward_workspace(int64_t n, int64_t m)
  *     y = t0*rsqrt(mean(square(t0), axes=(1,)) + 1e-05)*weight + bias
  * in:   x f32[n m], weight f32[m], bias f32[m]
  * out:  y f32[n m]
+ * Evaluated as written but for: sums in lanes, sums in blocks, sums of floats in double.
  */
 int nn_layer_norm_forward(
     int64_t n,
@@ -180,6 +181,8 @@ int64_t nn_layer_norm_backward_workspace(int64_t n, int64_t m)
  * in:   x f32[n m], weight f32[m], grad_y f32[n m]
  * out:  grad_x f32[n m], grad_weight f32[m], grad_bias f32[m]
  * Backward PROVED for eps = 1e-05, axes = (-1,); for weight and bias given.
+ * Evaluated as written but for: sums in lanes, sums in blocks, sums in groups of rows, sums of
+ *     floats in double.
  */
 int nn_layer_norm_backward(
     int64_t n,

@@ -69,6 +69,8 @@ int64_t nn_layer_norm_backward_110_workspace(int64_t n, int64_t m)
  * in:   x f32[n m], weight f32[m], grad_y f32[n m]
  * out:  grad_x f32[n m], grad_weight f32[m]
  * Backward PROVED for eps = 1e-05, axes = (-1,); for weight and bias given.
+ * Evaluated as written but for: sums in lanes, sums in blocks, sums in groups of rows, sums of
+ *     floats in double.
  */
 int nn_layer_norm_backward_110(
     int64_t n,
@@ -276,6 +278,8 @@ int64_t nn_layer_norm_backward_101_workspace(int64_t n, int64_t m)
  * in:   x f32[n m], weight f32[m], grad_y f32[n m]
  * out:  grad_x f32[n m], grad_bias f32[m]
  * Backward PROVED for eps = 1e-05, axes = (-1,); for weight and bias given.
+ * Evaluated as written but for: sums in lanes, sums in blocks, sums in groups of rows, sums of
+ *     floats in double.
  */
 int nn_layer_norm_backward_101(
     int64_t n,
@@ -481,6 +485,7 @@ int64_t nn_layer_norm_backward_100_workspace(int64_t n, int64_t m)
  * in:   x f32[n m], weight f32[m], grad_y f32[n m]
  * out:  grad_x f32[n m]
  * Backward PROVED for eps = 1e-05, axes = (-1,); for weight and bias given.
+ * Evaluated as written but for: sums in lanes, sums in blocks, sums of floats in double.
  */
 int nn_layer_norm_backward_100(
     int64_t n,
@@ -656,6 +661,8 @@ int64_t nn_layer_norm_backward_011_workspace(int64_t n, int64_t m)
  * in:   x f32[n m], grad_y f32[n m]
  * out:  grad_weight f32[m], grad_bias f32[m]
  * Backward PROVED for eps = 1e-05, axes = (-1,); for weight and bias given.
+ * Evaluated as written but for: sums in lanes, sums in blocks, sums in groups of rows, sums of
+ *     floats in double.
  */
 int nn_layer_norm_backward_011(
     int64_t n,
@@ -826,6 +833,8 @@ int64_t nn_layer_norm_backward_010_workspace(int64_t n, int64_t m)
  * in:   x f32[n m], grad_y f32[n m]
  * out:  grad_weight f32[m]
  * Backward PROVED for eps = 1e-05, axes = (-1,); for weight and bias given.
+ * Evaluated as written but for: sums in lanes, sums in blocks, sums in groups of rows, sums of
+ *     floats in double.
  */
 int nn_layer_norm_backward_010(
     int64_t n,
@@ -970,6 +979,8 @@ int64_t nn_layer_norm_backward_001_workspace(int64_t n, int64_t m)
  * in:   grad_y f32[n m]
  * out:  grad_bias f32[m]
  * Backward PROVED for eps = 1e-05, axes = (-1,); for weight and bias given.
+ * Evaluated as written but for: sums in lanes, sums in blocks, sums in groups of rows, sums of
+ *     floats in double.
  */
 int nn_layer_norm_backward_001(
     int64_t n,

@@ -33,6 +33,7 @@ int64_t nn_mish_forward_workspace(int64_t s)
  *     y = x*tanh(softplus(x))
  * in:   x f32[s]
  * out:  y f32[s]
+ * Evaluated as written.
  */
 int nn_mish_forward(
     int64_t s,
@@ -65,6 +66,7 @@ int64_t nn_mish_backward_workspace(int64_t s)
  * in:   x f32[s], grad_y f32[s]
  * out:  grad_x f32[s]
  * Backward PROVED.
+ * Evaluated as written.
  */
 int nn_mish_backward(
     int64_t s,

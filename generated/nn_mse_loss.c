@@ -54,6 +54,8 @@ int64_t nn_mse_loss_forward_workspace(int64_t s)
  *     output = mean(square(x - target), axes=(0,))
  * in:   x f32[s], target f32[s]
  * out:  output f32[]
+ * Evaluated as written but for: sums in lanes, sums in blocks, sums in groups of rows, sums of
+ *     floats in double.
  */
 int nn_mse_loss_forward(
     int64_t s,
@@ -102,6 +104,7 @@ int64_t nn_mse_loss_backward_workspace(int64_t s)
  * in:   x f32[s], target f32[s], grad_output f32[]
  * out:  grad_x f32[s], grad_target f32[s]
  * Backward PROVED for reduction = 'mean'.
+ * Evaluated as written.
  */
 int nn_mse_loss_backward(
     int64_t s,

@@ -26,6 +26,7 @@ int64_t nn_mse_loss_backward_10_workspace(int64_t s)
  * in:   x f32[s], target f32[s], grad_output f32[]
  * out:  grad_x f32[s]
  * Backward PROVED for reduction = 'mean'.
+ * Evaluated as written.
  */
 int nn_mse_loss_backward_10(
     int64_t s,
@@ -59,6 +60,7 @@ int64_t nn_mse_loss_backward_01_workspace(int64_t s)
  * in:   x f32[s], target f32[s], grad_output f32[]
  * out:  grad_target f32[s]
  * Backward PROVED for reduction = 'mean'.
+ * Evaluated as written.
  */
 int nn_mse_loss_backward_01(
     int64_t s,

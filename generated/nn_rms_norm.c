@@ -61,6 +61,7 @@ int64_t nn_rms_norm_forward_workspace(int64_t n, int64_t m)
  *     y = x*rsqrt(mean(square(x), axes=(1,)) + 1.1920928955078125e-07)*weight
  * in:   x f32[n m], weight f32[m]
  * out:  y f32[n m]
+ * Evaluated as written but for: sums in lanes, sums in blocks, sums of floats in double.
  */
 int nn_rms_norm_forward(
     int64_t n,
@@ -143,6 +144,8 @@ int64_t nn_rms_norm_backward_workspace(int64_t n, int64_t m)
  * in:   x f32[n m], weight f32[m], grad_y f32[n m]
  * out:  grad_x f32[n m], grad_weight f32[m]
  * Backward PROVED for eps = 1.1920928955078125e-07, axes = (-1,); for weight given.
+ * Evaluated as written but for: sums in lanes, sums in blocks, sums in groups of rows, sums of
+ *     floats in double.
  */
 int nn_rms_norm_backward(
     int64_t n,

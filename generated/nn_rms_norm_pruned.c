@@ -66,6 +66,7 @@ int64_t nn_rms_norm_backward_10_workspace(int64_t n, int64_t m)
  * in:   x f32[n m], weight f32[m], grad_y f32[n m]
  * out:  grad_x f32[n m]
  * Backward PROVED for eps = 1.1920928955078125e-07, axes = (-1,); for weight given.
+ * Evaluated as written but for: sums in lanes, sums in blocks, sums of floats in double.
  */
 int nn_rms_norm_backward_10(
     int64_t n,
@@ -183,6 +184,8 @@ int64_t nn_rms_norm_backward_01_workspace(int64_t n, int64_t m)
  * in:   x f32[n m], grad_y f32[n m]
  * out:  grad_weight f32[m]
  * Backward PROVED for eps = 1.1920928955078125e-07, axes = (-1,); for weight given.
+ * Evaluated as written but for: sums in lanes, sums in blocks, sums in groups of rows, sums of
+ *     floats in double.
  */
 int nn_rms_norm_backward_01(
     int64_t n,

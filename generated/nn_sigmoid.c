@@ -31,6 +31,7 @@ int64_t nn_sigmoid_forward_workspace(int64_t s)
  *     y = sigmoid(x)
  * in:   x f32[s]
  * out:  y f32[s]
+ * Evaluated as written.
  */
 int nn_sigmoid_forward(
     int64_t s,
@@ -61,6 +62,7 @@ int64_t nn_sigmoid_backward_workspace(int64_t s)
  * in:   y f32[s], grad_y f32[s]
  * out:  grad_x f32[s]
  * Backward PROVED.
+ * Evaluated as written.
  */
 int nn_sigmoid_backward(
     int64_t s,

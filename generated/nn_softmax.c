@@ -38,6 +38,7 @@ int64_t nn_softmax_forward_workspace(int64_t n, int64_t m)
  *     y = exp(x - amax(x, axes=(1,)))/sum(exp(x - amax(x, axes=(1,))), axes=(1,))
  * in:   x f32[n m]
  * out:  y f32[n m]
+ * Evaluated as written but for: sums in lanes, sums in blocks, sums of floats in double.
  */
 int nn_softmax_forward(
     int64_t n,
@@ -135,6 +136,7 @@ int64_t nn_softmax_backward_workspace(int64_t n, int64_t m)
  * in:   y f32[n m], grad_y f32[n m]
  * out:  grad_x f32[n m]
  * Backward PROVED for dim = -1.
+ * Evaluated as written but for: sums in lanes, sums in blocks, sums of floats in double.
  */
 int nn_softmax_backward(
     int64_t n,

@@ -137,7 +137,7 @@ class Notes:
 
     source: str = ""
     wrapper: str = ""
-    kernels: Mapping[str, str] = field(default_factory=dict)
+    kernels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -236,6 +236,6 @@ _RULES = (
 
 def _emitted(kernel: KernelPlan, proof: str, said: Notes, sizes: SizeNames) -> EmittedKernel:
     title = kernel.name.replace("_", " ")
-    lines = (proof if "backward" in kernel.name else "", said.kernels.get(kernel.name, ""))
+    lines = (proof if "backward" in kernel.name else "", *said.kernels.get(kernel.name, ()))
     doc = KernelDoc(title, formulas(kernel.graph), tuple(filter(None, lines)))
     return emit_kernel(kernel.graph, kernel.name, doc, sizes, dict(kernel.numbers))

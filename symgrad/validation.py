@@ -11,6 +11,7 @@ sizes with exact numbers (``validate.bounded``), which may find a call that is w
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -27,14 +28,23 @@ from symgrad.kept import key_of
 from symgrad.kernels import OpPlan
 from symgrad.runtime.cache import read_note, write_note
 from symgrad.validate import bounded
-from symgrad.validate.source import Unsupported, parse, parse_header, without_comments
+from symgrad.validate.source import (
+    Unsupported,
+    differences,
+    parse,
+    parse_header,
+    without_comments,
+)
+from symgrad.validate.symbolic.definitions import without_definitions
 from symgrad.validate.symbolic.kernel import Outcome
 from symgrad.validate.symbolic.kernel import validate as validate_kernel
+from symgrad.validate.symbolic.written import sentence
 from symgrad.validate.wrappers.wrapper import validate as validate_wrapper
 
 VALIDATED, WRONG, NOT_VALIDATED = "VALIDATED", "WRONG", "NOT VALIDATED"
-LAYOUT = "validations-1"
+LAYOUT = "validations-3"
 """The folder of notes beside that of kernels."""
+_WRAPPER = "This wrapper VALIDATED against the C and what was traced."
 _ROOMS = ("index", "ir", "ops", "passes", "proof", "validate")
 _LIBRARIES = ("flint", "mpmath", "numpy", "pycparser", "sympy")
 
@@ -44,7 +54,8 @@ class Finding:
     """What became of one text: of a kernel, or of the wrapper.
 
     ``source``: the line of it that ``reason`` is about.  ``taken``: the functions of C that were
-    taken for the ops whose records define them.
+    taken for the ops whose records define them.  ``written``: of a kernel, what of it is not
+    evaluated as written.  ``limits``: what sizes have to meet so that no integer overflows.
     """
 
     name: str
@@ -52,6 +63,8 @@ class Finding:
     reason: str = ""
     source: str = ""
     taken: tuple[str, ...] = ()
+    written: tuple[str, ...] | None = None
+    limits: tuple[str, ...] = ()
 
     @property
     def short(self) -> str:
@@ -61,8 +74,13 @@ class Finding:
     def to_dict(self) -> dict[str, Any]:
         """What the manifest states."""
         texts = {"verdict": self.verdict, "reason": self.short, "source": self.source}
-        found = {name: text for name, text in texts.items() if text}
-        return {**found, **({"taken": list(self.taken)} if self.taken else {})}
+        lists = {
+            "taken": self.taken or None, "written": self.written, "limits": self.limits or None,
+        }  # fmt: skip
+        return {
+            **{name: text for name, text in texts.items() if text},
+            **{name: list(one) for name, one in lists.items() if one is not None},
+        }
 
     def __str__(self) -> str:
         where = f"\n    {self.source}" if self.source else ""
@@ -111,17 +129,22 @@ class Validation:
         """The lines that the texts say it in."""
         other = [one.name for one in self.kernels if one.verdict != VALIDATED]
         but = f" but for {', '.join(other)}" if other else ""
+        limits = " within the limits stated" if any(one.limits for one in self.kernels) else ""
+        sizes = f"for all sizes{limits} and over the reals"
         return Notes(
-            f"This C VALIDATED against what was traced{but}, for all sizes and over the reals.",
-            _line(self.wrapper) or "This wrapper VALIDATED against the C and what was traced.",
-            {one.name: line for one in self.kernels if (line := _line(one))},
+            f"This C VALIDATED against what was traced{but}, {sizes}.",
+            next(iter(_lines(self.wrapper)), _WRAPPER),
+            {one.name: _lines(one) for one in self.kernels},
         )
 
 
-def _line(one: Finding) -> str:
+def _lines(one: Finding) -> tuple[str, ...]:
     if one.verdict != VALIDATED:
-        return f"{one.verdict}: {one.short}"
-    return f"VALIDATED with {', '.join(one.taken)} as defined above." if one.taken else ""
+        return (f"{one.verdict}: {one.short}",)
+    taken = f"VALIDATED with {', '.join(one.taken)} as defined above." if one.taken else ""
+    written = sentence(one.written) if one.written is not None else ""
+    limits = f"VALIDATED for {', '.join(one.limits)}." if one.limits else ""
+    return tuple(filter(None, (taken, limits, written)))
 
 
 def validated(
@@ -156,9 +179,12 @@ def validation(plan: OpPlan, emitted: EmittedOp, cached: bool = True) -> Validat
         text = emitted.texts[emitted.op.files[-1 if one.pruned else 0]]
         of_kernel = (text, records[one.name], one.graph, conditions[one.name])
         found.append(judged(one.name, _kernel, of_kernel))
-    text, header = emitted.wrapper(), emitted.texts[emitted.op.header]
+    sources = tuple(emitted.texts[file] for file in emitted.op.files)
     graphs = {one.name: one.graph for one in plan.kernels}
-    of_wrapper = (text, header, plan.graphs, graphs)
+    of_wrapper = (
+        emitted.wrapper(), emitted.texts[emitted.op.header], sources, emitted.op, plan.graphs,
+        graphs,
+    )  # fmt: skip
     return Validation(tuple(found), judged("wrapper", _wrapper, of_wrapper))
 
 
@@ -181,11 +207,20 @@ def _kept(name: str, judge: Callable[..., Finding], seen: tuple[Any, ...]) -> Fi
     key = key_of((name, version("islpy"), seen), _ROOMS, _LIBRARIES)
     note = None if key is None else read_note(key, LAYOUT)
     if note is not None:
-        return Finding(name, VALIDATED, taken=tuple(note.split()))
+        return _of_note(name, note)
     found = judge(name, *seen)
     if key is not None and found.verdict == VALIDATED:
-        write_note(key, " ".join(found.taken), LAYOUT, MOST_VERDICTS)
+        said = {"taken": found.taken, "written": found.written, "limits": found.limits}
+        note = json.dumps(said)
+        write_note(key, note, LAYOUT, MOST_VERDICTS)
     return found
+
+
+def _of_note(name: str, note: str) -> Finding:
+    said = json.loads(note)
+    written = None if said["written"] is None else tuple(said["written"])
+    taken, limits = tuple(said["taken"]), tuple(said["limits"])
+    return Finding(name, VALIDATED, taken=taken, written=written, limits=limits)
 
 
 def _kernel(
@@ -197,7 +232,8 @@ def _kernel(
     except TimeUp:
         outcome = Outcome(False, f"it takes more than {VALIDATION_SECONDS:g} s")
     if outcome.validated:
-        return Finding(name, VALIDATED, taken=outcome.taken)
+        taken, written = outcome.taken, outcome.written
+        return Finding(name, VALIDATED, taken=taken, written=written, limits=outcome.limits)
     wrong = _executed(text, record, graph, conditions)
     if wrong is not None:
         return Finding(name, WRONG, wrong.told, wrong.source)
@@ -221,11 +257,16 @@ def _executed(
 
 
 def _wrapper(
-    name: str, text: str, header: str, graphs: FunctionGraphs, kernels: Mapping[str, Graph]
-) -> Finding:
+    name: str, text: str, header: str, sources: Sequence[str], op: abi.Op, graphs: FunctionGraphs,
+    kernels: Mapping[str, Graph],
+) -> Finding:  # fmt: skip
     try:
         with limited(VALIDATION_SECONDS):
-            outcome = validate_wrapper(text, parse_header(header), graphs, kernels)
+            declared = parse_header(header)
+            units = [parse(without_definitions(one)[0]) for one in sources]
+            for difference in differences(declared, units):
+                raise Unsupported(difference)
+            outcome = validate_wrapper(text, declared, op, graphs, kernels)
     except Unsupported as problem:
         outcome = Outcome(False, f"its header: {problem.reason}")
     except TimeUp:

@@ -35,8 +35,9 @@ RESERVED = frozenset(_WORDS) | _FLOATS
 # What macros of the C library, of POSIX and of Python.h look like: capitals, and a few families.
 _MACRO = re.compile(
     r"(?=.*[A-Z].*[A-Z])[A-Z0-9_]{3,}"
-    r"|M_(?:E|PI|LN|LOG|SQRT|1_|2_)\w*|(?:PRI|SCN)[a-zX]\w*|Py\w+|[AP]F_\w+|[LP]_(?:c|tmp)\w+"
-    r"|(?:st|si|sa|sigev)_\w+"
+    r"|(?:M|FP|MATH|HUGE|U?INT\w*|PTRDIFF|SIZE|SIG|WCHAR|WINT)_\w+|(?:PRI|SCN)[a-zX]\w*|Py\w+"
+    r"|[AP]F_\w+|[LP]_(?:c|tmp)\w+|(?:st|si|sa|sigev)_\w+|(?:cblas|omp|GOMP|lgamma[fl]?)_\w+"
+    r"|is(?:less|greater|unordered|nan|inf|finite|normal)[a-z]*"
 )
 MOST_CHARACTERS = 63
 """Of a name: C promises to tell identifiers apart by so many, and file systems take them."""

@@ -81,11 +81,15 @@ class Call(Expr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reduce(Expr):
-    """A reduction of ``body`` over all values of ``axis``."""
+    """A reduction of ``body`` over all values of ``axis``.
+
+    ``order``: how it is computed, as names; () where its values are taken one after the other.
+    """
 
     kind: str
     axis: Axis
     body: Expr
+    order: tuple[str, ...] = ()
 
     @property
     def args(self) -> tuple[Expr, ...]:
@@ -133,16 +137,16 @@ class ExprPool:
         free = frozenset[Axis]().union(*(operand.free for operand in operands))
         return self._add(key, Call(len(self), dtype, free, function, operands))
 
-    def reduce(self, kind: str, axis: Axis, body: Expr) -> Expr:
+    def reduce(self, kind: str, axis: Axis, body: Expr, order: tuple[str, ...] = ()) -> Expr:
         """A reduction of ``body`` over ``axis``.  Raises ValueError for an unknown kind."""
         if kind not in REDUCTIONS:
             raise ValueError(f"no reduction is called {kind!r}")
-        key = ("reduce", kind, axis, body.number)
+        key = ("reduce", kind, axis, body.number, order)
         if (found := self._get(key)) is not None:
             return found
         dtype = int64 if kind.startswith("arg") else body.dtype
         free = (body.free - {axis}) | free_axes([axis.extent])
-        return self._add(key, Reduce(len(self), dtype, free, kind, axis, body))
+        return self._add(key, Reduce(len(self), dtype, free, kind, axis, body, order))
 
     # -- relations between integers, used by the meanings of structural ops
 
@@ -252,7 +256,7 @@ def with_args(pool: ExprPool, expr: Expr, new: Mapping[Expr, Expr]) -> Expr:
     if isinstance(expr, Call) and any(new[arg] is not arg for arg in expr.operands):
         return pool.call(expr.function, *(new[arg] for arg in expr.operands), dtype=expr.dtype)
     if isinstance(expr, Reduce) and new[expr.body] is not expr.body:
-        return pool.reduce(expr.kind, expr.axis, new[expr.body])
+        return pool.reduce(expr.kind, expr.axis, new[expr.body], expr.order)
     return expr
 
 

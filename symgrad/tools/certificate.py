@@ -62,16 +62,21 @@ _OF_GRADIENTS = {
 
 @dataclass(frozen=True)
 class OpCertificate:
-    """What agrees with the manifest and what does not, of one op or of what all ops share."""
+    """What agrees with the manifest and what does not, of one op or of what all ops share.
+
+    ``limits``: what sizes have to meet for its C to be validated.
+    """
 
     name: str
     agrees: tuple[str, ...] = ()
     differs: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         state = "DIFFERS" if self.differs else "agrees"
         lines = [f"{self.name}: {state}", *(f"  differs: {said}" for said in self.differs)]
         lines += [f"  agrees: {', '.join(self.agrees)}"] if self.agrees else []
+        lines += [f"  validated for: {', '.join(self.limits)}"] if self.limits else []
         return "\n".join(lines)
 
 
@@ -97,7 +102,12 @@ class Certificate:
             "folder": self.folder,
             "holds": self.holds,
             "ops": {
-                op.name: {"agrees": list(op.agrees), "differs": list(op.differs)} for op in self.ops
+                op.name: {
+                    "agrees": list(op.agrees),
+                    "differs": list(op.differs),
+                    "limits": list(op.limits),
+                }
+                for op in self.ops
             },
             "notes": list(self.notes),
         }
@@ -265,7 +275,13 @@ def _op(stem: str, said: Mapping[str, Any], package: _Package) -> OpCertificate:
         agrees.append("what is emitted now")
     for same, what in _built(now, package, sound=not differs):
         (agrees if same else differs).append(what)
-    return OpCertificate(stem, tuple(agrees), tuple(differs))
+    return OpCertificate(stem, tuple(agrees), tuple(differs), tuple(_limits(now.record)))
+
+
+def _limits(record: Mapping[str, Any]) -> list[str]:
+    """What sizes have to meet, for all kernels of an op."""
+    kernels = _table(record.get("validation")).get("kernels") or {}
+    return sorted({limit for one in kernels.values() for limit in one.get("limits", ())})
 
 
 def _built(now: PackagedOp, package: _Package, *, sound: bool) -> Iterator[tuple[bool, str]]:

@@ -249,7 +249,10 @@ _no_config = click.option("--no-config", is_flag=True, help="Read no declaration
     "--write-config", is_flag=True,
     help="Append the shapes and values that were found by trying to symgrad.toml.",
 )  # fmt: skip
-@_file_option("--sarif", "Write what is not PROVED as SARIF 2.1.0, for annotations in CI.")
+@_file_option(
+    "--sarif",
+    "Write what is not PROVED, and conditions of what is, as SARIF 2.1.0, for annotations in CI.",
+)
 @_file_option("--junit", "Write a JUnit report: one test case a Function.")
 @_file_option("--write-test", "Write the counterexamples as a pytest file that fails until fixed.")
 @click.option(
@@ -384,7 +387,10 @@ def _write_files(
 )  # fmt: skip
 @_config
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@_file_option("--sarif", "Write what is not PROVED as SARIF 2.1.0, for annotations in CI.")
+@_file_option(
+    "--sarif",
+    "Write what is not PROVED, and conditions of what is, as SARIF 2.1.0, for annotations in CI.",
+)
 @_file_option("--html", "Write one HTML file, with formulas, counterexamples, diffs and pictures.")
 def scan_command(
     place: str, timeout: float, jobs: int, memory: float, config: Path | None, as_json: bool,

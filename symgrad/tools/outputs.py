@@ -4,7 +4,8 @@ In: ``Judged`` records, or those of a scan.  Out: text, and ``write``, which rep
 atomically.
 
 SARIF (https://docs.oasis-open.org/sarif/sarif/v2.1.0/) holds one result for each Function that is
-not PROVED, at the line of its backward.  JUnit holds one test case a Function.
+not PROVED, at the line of its backward, and a note for each that is PROVED under conditions.
+JUnit holds one test case a Function.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from xml.etree import ElementTree
 
 from symgrad.errors import Location, SpecError, SymgradError
+from symgrad.proof.report.rendering import worded
 from symgrad.runtime.package import replace_file
 from symgrad.tools.discover import OWN_MODULES
 
@@ -48,6 +50,11 @@ _RULES = {
         "error", "UnreadableFunction", "error",
         "The Function could not be traced.",
         "Its backward was not judged; the message says what to do.",
+    ),
+    "PROVED": (
+        "conditional", "ConditionalProof", "note",
+        "The hand-written backward is PROVED, but under conditions.",
+        "Where a condition does not hold, nothing was proved of it.",
     ),
 }  # fmt: skip
 
@@ -121,6 +128,8 @@ def short_reason(one: Outcome) -> str:
             said = "; ".join(part for part in (said, str(found.counterexample)) if part)
         text = f"the gradient of {name} is {found.verdict}{': ' if said else ''}{said}"
         parts.append((found.verdict, text))
+    if not parts and str(one.report.verdict) == "PROVED":
+        return f"{one.name}{one.given}: PROVED {'; '.join(_unwritten(one))}".replace("\n", " ")
     parts += [
         (finding.verdict, f"{finding.name} is {finding.verdict}"
          f"{': ' if finding.text else ''}{finding.text}")
@@ -158,10 +167,20 @@ def sarif(judged: Sequence[Outcome], root: Path) -> str:
                 for one in judged
             ]
         },
-        "results": [_result(one, root.resolve()) for one in judged if not one.passes],
+        "results": [_result(one, root.resolve()) for one in judged if _is_told(one)],
     }
     log = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
+
+
+def _is_told(one: Outcome) -> bool:
+    return not one.passes or (one.verdict == "PROVED" and bool(_unwritten(one)))
+
+
+def _unwritten(one: Outcome) -> list[str]:
+    """The conditions that nobody declared."""
+    found = () if one.report is None else one.report.conditions
+    return [worded(each) for each in found if each.kind != "declared"]
 
 
 def _semantic(text: str) -> str:

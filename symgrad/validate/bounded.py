@@ -126,7 +126,7 @@ def interface(unit: Unit, kernel: abi.Kernel) -> str:
             f"{kernel.name} takes {', '.join(map(str, given))}, not {', '.join(map(str, wanted))}"
         )
     taken = [kind for _, kind in companion.parameters]
-    if companion.result != size or taken != [size] * len(kernel.sizes):
+    if companion.static or companion.result != size or taken != [size] * len(kernel.sizes):
         return f"{companion.name} takes {', '.join(map(str, taken))}"
     return ""
 

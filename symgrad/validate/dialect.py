@@ -34,6 +34,19 @@ MACROS = {"MIN": "min", "MAX": "max", "ROUND_UP": "round_up"}
 """The macros with parameters, and what they are."""
 CONSTANTS = ("BLOCK", "SHORT_ROW", "SUM_BLOCK", "SUM_ROWS")
 """The macros that are numbers."""
+STACK = 16384
+"""Numbers that the arrays of one function may hold together."""
+FLOORED = {
+    "floor_divide": (
+        "const int64_t quotient = x / y; "
+        "return (((x % y) != 0) && ((x < 0) != (y < 0))) ? (quotient - 1) : (quotient);"
+    ),
+    "floor_modulo": (
+        "const int64_t rest = x % y; "
+        "return ((rest != 0) && ((rest < 0) != (y < 0))) ? (rest + y) : (rest);"
+    ),
+}
+"""Functions of integers x and y that round quotients down."""
 CARVE = "char * const piece = *space; *space += ROUND_UP(bytes); return piece;"
 
 
@@ -55,8 +68,10 @@ def check(unit: Unit) -> None:
 def _check_name(signature: Signature) -> None:
     """The C library, which compilers know by name, has no names of this form."""
     name = signature.name
-    if name != "carve" and not re.fullmatch(r"[a-z]\w*_\w+", name, re.IGNORECASE):
+    if name != "carve" and not re.fullmatch(r"[a-z][a-z0-9]*_\w+", name):
         raise Unsupported(f"{name} may be a function of the C library", signature.line)
+    if name.startswith("cblas_") and "__" not in name:
+        raise Unsupported(f"{name} is a name of the BLAS", signature.line)
 
 
 def _check_external(signature: Signature) -> None:
@@ -85,7 +100,12 @@ class _Function:
         if self._signature.name == "carve":
             self._check_carve()
             return
+        if self._signature.name in FLOORED:
+            self._check_floored(FLOORED[self._signature.name])
+            return
         self._check_pieces()
+        self._check_cursor()
+        self._check_stack()
         self._check_returns()
         for one in walk(self._node.body):
             if isinstance(one, c_ast.For):
@@ -95,11 +115,23 @@ class _Function:
             elif isinstance(one, c_ast.FuncCall):
                 self._check_call(one)
 
+    def _text(self) -> str:
+        return " ".join(c_generator.CGenerator().visit(self._node.body).strip("{} \n").split())
+
+    def _check_floored(self, body: str) -> None:
+        whole = CType("int64_t")
+        if (
+            self._text() != body
+            or list(self._signature.parameters) != [("x", whole), ("y", whole)]
+            or self._signature.result != whole
+            or not self._signature.static
+        ):
+            raise Unsupported(f"{self._signature.name} does something else", self._signature.line)
+
     def _check_carve(self) -> None:
-        text = c_generator.CGenerator().visit(self._node.body)
         kinds = [("space", CType("char", 2)), ("bytes", CType("int64_t"))]
         if (
-            " ".join(text.strip("{} \n").split()) != CARVE
+            self._text() != CARVE
             or list(self._signature.parameters) != kinds
             or self._signature.result != CType("void", 1)
         ):
@@ -117,10 +149,51 @@ class _Function:
         for one in calls:
             if not any(one is init for init in declared):
                 raise Unsupported("carve is called inside of a statement", line_of(one))
-        for one in walk(self._node.body):
-            raw = isinstance(one, c_ast.Decl) and type_of(one).base in ("char", "void")
-            if raw and not (isinstance(one.init, c_ast.ID) and one.init.name == "workspace"):
+
+    def _check_cursor(self) -> None:
+        """One variable walks over the workspace, which nothing else is done with."""
+        parameters = self._signature.parameters
+        for place, (name, kind) in enumerate(parameters, 1):
+            last = place == len(parameters) and not self._signature.static
+            if kind.base in ("char", "void") and not (last and kind == CType("void", 1)):
+                raise Unsupported(f"{name} points to bytes", self._signature.line)
+        space = parameters[-1][0] if parameters and parameters[-1][1].base == "void" else None
+        raw = [
+            one for one in walk(self._node.body)
+            if isinstance(one, c_ast.Decl) and type_of(one).base in ("char", "void")
+        ]  # fmt: skip
+        for place, one in enumerate(raw):
+            if place or type_of(one) != CType("char", 1) or not _is_name(one.init, space or ""):
                 raise Unsupported(f"{one.name} points to bytes", line_of(one))
+        cursors = (space, *(one.name for one in raw))
+        known = [one.init for one in raw]
+        for one in walk(self._node.body):
+            if isinstance(one, c_ast.Cast) and type_of(one.to_type) == CType("void"):
+                known.append(one.expr)
+            elif _is_call(one, "carve") and one.args is not None:
+                known += [each.expr for each in one.args.exprs if isinstance(each, c_ast.UnaryOp)]
+            elif isinstance(one, c_ast.FuncCall):
+                known.append(one.name)
+        for one in walk(self._node.body):
+            used = isinstance(one, c_ast.ID) and one.name in cursors
+            if used and not any(one is each for each in known):
+                raise Unsupported(f"{one.name} is used beside carve", line_of(one))
+
+    def _check_stack(self) -> None:
+        """Arrays of a function, and no great ones; no address of a variable is kept."""
+        numbers = 0
+        given: list[Node] = []
+        for one in walk(self._node.body):
+            if isinstance(one, c_ast.FuncCall) and one.args is not None:
+                given += one.args.exprs
+            elif isinstance(one, c_ast.Decl) and isinstance(one.type, c_ast.ArrayDecl):
+                numbers += int(one.type.dim.value)
+                if numbers > STACK:
+                    raise Unsupported(f"{one.name} is too long for the stack", line_of(one))
+        for one in walk(self._node.body):
+            address = isinstance(one, c_ast.UnaryOp) and one.op == "&"
+            if address and not any(one is each for each in given):
+                raise Unsupported("an address that is kept", line_of(one))
 
     def _check_returns(self) -> None:
         """It leaves with its last statement; a kernel may do so under conditions before."""
@@ -196,11 +269,15 @@ class _Function:
         """Where a pointer is restrict, what it comes from is not used any more."""
         if _is_call(node.init, "carve"):
             return
-        source = self._root(node.init, node)
+        sources = self._origins(self._root(node.init, node), node)
+        others = {
+            name for name in (*sources, *self._sources)
+            for known in [self._origins(name, node)] if known & sources and node.name not in known
+        }  # fmt: skip
         for one in (part for item in behind for part in walk(item)):
-            if isinstance(one, c_ast.ID) and one.name == source:
+            if isinstance(one, c_ast.ID) and one.name in others:
                 raise Unsupported(
-                    f"{source} is used beside {node.name}, which is restrict", line_of(one)
+                    f"{one.name} is used beside {node.name}, which is restrict", line_of(one)
                 )
 
     def _check_call(self, node: c_ast.FuncCall) -> None:

@@ -56,6 +56,15 @@ NUMBERS = {"INT32_MAX": 2**31 - 1, "INT64_MAX": 2**63 - 1, "INT64_MIN": -(2**63)
 """The macros of ``stdint.h`` that are numbers."""
 FIXED = frozenset((*NUMBERS, *CLASSIFY, "NAN", "INFINITY", "INT64_C"))
 """Names that mean what the standard headers say, and may not be declared."""
+ENUMERATORS = ("ROW_MAJOR", "PLAIN", "TRANSPOSED")
+"""What the BLAS calls the order and the forms of matrices."""
+_RESERVED = re.compile(
+    r"_\w*|(?!\w*(__|_$))((M|FP|MATH|HUGE|U?INT\w*|PTRDIFF|SIZE|SIG|WCHAR|WINT)_\w+|INFINITY|NAN|"
+    r"is(less|greater|unordered|nan|inf|finite|normal)[a-z]*|fpclassify|signbit|signgam|unix|linux|"
+    r"i386|math_errhandling|(cblas|omp|GOMP)_\w+|lgamma[fl]?_\w+)"
+)
+"""Macros of the headers and of the compiler, and names of OpenMP and of the BLAS.  None of them has
+``__`` behind its beginning, or ends in ``_``, unless it begins with ``_``."""
 
 _HEADERS = ("math.h", "stdint.h")
 _TYPEDEFS = tuple(name for name in INTEGERS if name.endswith("_t"))
@@ -246,7 +255,7 @@ def parse_header(text: str) -> Header:
 
 
 _FRAME = (
-    r"#ifndef (?P<guard>\w+)", r"#define (?P=guard)", r"#include <stdint\.h>",
+    r"#ifndef (?P<guard>SYMGRAD_\w+_H)", r"#define (?P=guard)", r"#include <stdint\.h>",
     r"#ifdef __cplusplus", r'extern "C" \{', "#endif", r"(?P<body>[^#{}]*?)",
     r"#ifdef __cplusplus", r"\}", "#endif", "#endif",
 )  # fmt: skip
@@ -307,10 +316,16 @@ _LEXEME = re.compile(
 
 
 def without_comments(text: str) -> str:
-    """The text with spaces in place of comments; all else keeps its line and column."""
+    """The text with spaces in place of comments; all else keeps its line and column.
+
+    Raises Unsupported for characters that do not print, and outside of comments for those that are
+    not ASCII.
+    """
     for number, line in enumerate(text.split("\n"), 1):
         if line.rstrip().endswith("\\") or "??" in line:
             raise Unsupported("a spliced line or a trigraph", number)
+        if not line.isprintable():
+            raise Unsupported("a character that does not print", number)
 
     def blank(match: re.Match[str]) -> str:
         if match.group() == "/*":
@@ -324,7 +339,11 @@ def without_comments(text: str) -> str:
             raise Unsupported("a directive that goes on behind a comment", line)
         return re.sub(r"[^\n]", " ", match.group())
 
-    return _LEXEME.sub(blank, text)
+    bare = _LEXEME.sub(blank, text)
+    for number, line in enumerate(bare.split("\n"), 1):
+        if not line.isascii():
+            raise Unsupported("a character that is not ASCII, outside of a comment", number)
+    return bare
 
 
 _VECTOR = re.compile(
@@ -333,7 +352,7 @@ _VECTOR = re.compile(
 _DIAGNOSTIC = re.compile(r'#pragma GCC diagnostic ignored "-W[\w-]+"')
 _TEST = r"(?:!?defined\(\w+\)|__GLIBC_PREREQ\(\d+, \d+\))"
 _NEUTRAL = re.compile(rf"#(?:if {_TEST}(?: && {_TEST})*|ifdef (\w+)|ifndef (\w+))")
-_GUARD = re.compile(r"#if (\w+) (<|<=|>|>=|==|!=) (-?\d+)")
+_GUARD = re.compile(r"#if (\w+) (<|<=|>|>=|==|!=) (-?(?:0|[1-9]\d{0,8}))")
 _DEFINE = re.compile(r"#define (\w+)(?:\(([\w ,]*)\))?(?: (.*))?")
 
 
@@ -445,7 +464,7 @@ class _Preprocessed:
     def _define(self, match: re.Match[str], *, free: bool) -> None:
         name, words, body = match.groups()
         line = self._at + 1
-        if name in self.constants or name in self.macros or name in FIXED or name.startswith("_"):
+        if name in self.constants or name in self.macros or _RESERVED.fullmatch(name):
             raise self._bad(f"{name} is defined again")
         if words is not None:
             self.macros[name] = _macro(name, words, body or "", line)
@@ -753,6 +772,8 @@ class _Reader:
             raise Unsupported(f"{name} is declared again", line)
         if math_function(name) is not None and "math.h" in self._read.includes:
             raise Unsupported(f"{name} of math.h is declared again", line)
+        if _RESERVED.fullmatch(name) and not name.startswith("cblas_"):
+            raise Unsupported(f"{name} is a name of the standard headers", line)
 
     def _is_macro(self, name: str) -> bool:
         return name in self._read.constants or name in self._read.macros or name in FIXED
@@ -763,6 +784,8 @@ class _Reader:
             if not re.fullmatch(r"0|[1-9]\d{0,8}", number):
                 raise Unsupported(f"{one.name} is no number", line_of(one))
             self._new(one.name, line_of(one))
+            if one.name not in ENUMERATORS:
+                raise Unsupported(f"the enumerator {one.name}", line_of(one))
             self._enumerators[one.name] = int(number)
 
     def _function(self, node: c_ast.FuncDef) -> None:
@@ -789,6 +812,8 @@ class _Reader:
         """A name of a local variable."""
         if self._is_macro(name) or name in self._signatures or name in self._externals:
             raise Unsupported(f"{name} names a variable too", line)
+        if _RESERVED.fullmatch(name):
+            raise Unsupported(f"{name} is a name of the standard headers", line)
 
     # -- statements
 

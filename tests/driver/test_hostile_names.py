@@ -51,6 +51,7 @@ _WORDS = """
 M_PI M_PIf INT64_MAX UINTPTR_MAX PRId64 FP_NAN I NULL INFINITY NAN EOF BUFSIZ linux unix errno stdin
 min max restrict int8_t int64_t uint8_t size_t double float register inline asm exp expf read err
 index random st_atime si_pid omp_get_num_threads alignas noreturn co_await workspace space carve
+M_rows M_ isnan isnan_x omp_rank lgamma_x MATH_n cblas_x FP_k INT_x SIG_a
 BLOCK MIN residuals Residuals Residuals1 out OP inference type tuple bool zip Any needs_input_grad
 _x __x _empty _p_x _call_x Größe λ ℌ 名 ª ſ x̂ i j k t u1 PI PI_2 QK
 """
@@ -71,7 +72,23 @@ CLASSES = (
         "日本",
         "None",
     ),
-    *("Class", "Int", "Math", "Float", "Err", "Read", "Random", "A" * 300, "__init__", "*" * 40),
+    *(
+        "Class",
+        "Omp_x",
+        "isnan",
+        "isnan_loss",
+        "Cblas_loss",
+        "Lgamma_r",
+        "Int",
+        "Math",
+        "Float",
+        "Err",
+        "Read",
+        "Random",
+        "A" * 300,
+        "__init__",
+        "*" * 40,
+    ),
 )
 identifiers = st.sampled_from(WORDS) | st.from_regex(r"\A[^\W\d]\w{0,9}\Z").filter(
     lambda word: word.isidentifier() and not keyword.iskeyword(_as_python_reads(word))

@@ -156,6 +156,22 @@ def test_sarif_of_proved_functions_has_no_results(folder: Path) -> None:
     assert log["runs"][0]["results"] == []
 
 
+def test_sarif_notes_the_conditions_of_a_proof(folder: Path) -> None:
+    (folder / "quotients.py").write_text(
+        "import symgrad as sg\n\n\nclass Quotient(sg.Function):\n    @staticmethod\n"
+        '    def forward(ctx, x: "f32[n]", y: "f32[n]"):\n'
+        "        ctx.save_for_backward(x, y)\n        return x * y\n\n    @staticmethod\n"
+        "    def backward(ctx, g):\n        x, y = ctx.saved_tensors\n"
+        "        return g * x * y / x, g * x\n"
+    )
+    assert run("verify", "quotients.py", "--sarif", "out.sarif").exit_code == 0
+    log = json.loads((folder / "out.sarif").read_text())
+    check_sarif(log)
+    (result,) = log["runs"][0]["results"]
+    assert (result["ruleId"], result["level"]) == ("symgrad/conditional", "note")
+    assert result["message"]["text"] == "Quotient: PROVED except where x == 0"
+
+
 def test_junit(folder: Path) -> None:
     run("verify", "with blank/ops.py", "--quiet", "--junit", "out.xml")
     top = ElementTree.parse(folder / "out.xml").getroot()

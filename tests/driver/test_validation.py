@@ -158,10 +158,27 @@ def test_build_says_it_in_every_text_and_the_certificate_repeats_it(source: Path
     assert "This wrapper VALIDATED" in (folder / "scale.py").read_text()
     said = json.loads((folder / MANIFEST).read_text())["ops"]["scale"]["validation"]
     assert said["wrapper"] == {"verdict": "VALIDATED"}
-    assert all(one == {"verdict": "VALIDATED"} for one in said["kernels"].values())
+    assert all(one["verdict"] == "VALIDATED" for one in said["kernels"].values())
     found = check(folder)
     assert found.holds, str(found)
     assert "the validation of the C" in str(found)
+
+
+def test_what_is_not_evaluated_as_written_is_said_above_each_kernel(source: Path) -> None:
+    folder = source.parent / "kernels"
+    for _ in range(2):
+        built("--no-compile")
+        said = json.loads((folder / MANIFEST).read_text())["ops"]["scale"]["validation"]["kernels"]
+        assert said["scale_forward"] == {"verdict": "VALIDATED", "written": []}
+        assert "sums of floats in double" in said["scale_backward"]["written"]
+        text = (folder / "scale.c").read_text()
+        assert " * Evaluated as written.\n" in text
+        assert " * Evaluated as written but for: sums in" in text
+    manifest = json.loads((folder / MANIFEST).read_text())
+    manifest["ops"]["scale"]["validation"]["kernels"]["scale_backward"]["written"] = []
+    (folder / MANIFEST).write_text(json.dumps(manifest))
+    assert "the validation of the C" in str(check(folder))
+    assert not check(folder).holds
 
 
 def test_a_certificate_that_claims_a_validation_does_not_hold(source: Path, plant: Plant) -> None:
@@ -205,6 +222,33 @@ def test_functions_taken_for_their_ops_are_named(tmp_path: Path) -> None:
         assert "taken" not in kernels["probit_backward"]
         text = (tmp_path / "kernels" / "probit.c").read_text()
         assert "VALIDATED with symgrad_erfinv as defined above." in text
+
+
+class Times(sg.Function):
+    """A product of matrices, of which no array has as many elements as it adds."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x @ w
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, w = ctx.saved_tensors
+        return grad @ w.T, x.T @ grad
+
+
+def test_limits_on_sizes_are_said(tmp_path: Path) -> None:
+    for _ in range(2):
+        compiler.build([Times], tmp_path / "kernels", specs=("n k", "k m"), compiled=False)
+        said = json.loads((tmp_path / "kernels" / MANIFEST).read_text())["ops"]["times"]
+        assert said["validation"]["kernels"]["times_forward"]["limits"] == ["k*m*n < 2**63"]
+        text = (tmp_path / "kernels" / "times.c").read_text()
+        said_once = " ".join(text.replace("\n *", " ").split())
+        assert "for all sizes within the limits stated and over the reals." in said_once
+        assert "VALIDATED for k*m*n < 2**63." in text
+    found = check(tmp_path / "kernels", Path(__file__).parent)
+    assert "validated for: k*m*n < 2**63" in str(found)
 
 
 def test_a_function_that_is_not_the_one_of_its_record_is_not_taken(plant: Plant) -> None:

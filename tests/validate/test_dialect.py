@@ -223,6 +223,44 @@ EDITS = {
         "    add_up(n, part, y);",
         "    double *restrict own = part + n;\n    part[n] = 1.0;\n    add_up(n, own, y);",
     ),
+    "a restrict pointer beside what its source comes from": (
+        "    add_up(n, part, y);",
+        "    double *first = part;\n    double *restrict own = first + n;\n"
+        "    part[n] = 1.0;\n    add_up(n, own, y);",
+    ),
+    "a second cursor": (
+        "    double *restrict other = carve(&space",
+        "    char *again = workspace;\n    double *restrict other = carve(&again",
+    ),
+    "a cursor that goes back": (
+        "    double *restrict other",
+        "    space = workspace;\n    double *restrict other",
+    ),
+    "bytes in a helper": ("const double *restrict x,", "const char *restrict x,"),
+    "bytes that are given to a helper": (
+        "float *restrict whole)",
+        "void *whole)",
+        "    add_up(n, part, y);",
+        "    add_up(n, part, workspace);",
+        "whole[u] = (float)part[u];",
+        "(void)whole;",
+    ),
+    "an address that is kept": (
+        "double total = 0.0;",
+        "double total = 0.0;\n    double *kept = &total;",
+    ),
+    "the address of an element that is kept": (
+        "add_up(n, part, y);",
+        "double *kept = &part[1];\n    add_up(n, part, y);",
+    ),
+    "an array that is too long for the stack": (
+        "double total = 0.0;",
+        "double total = 0.0;\n    double many[20000];",
+    ),
+    "arrays that are too long for the stack": (
+        "double total = 0.0;",
+        "double total = 0.0;\n    double a[9000];\n    double b[9000];",
+    ),
     "const that is lost": ("add_up(n, part, y)", "double *own = x;\n    add_up(n, own, y)"),
     "pointers that are compared": ("large ? x[i*x_s0]", "part == other ? x[i*x_s0]"),
     # the BLAS
@@ -266,6 +304,28 @@ EDITS = {
         "static void sincos(",
         "    add_up(n",
         "    sincos(n",
+    ),
+    "a function in capital letters": (
+        "static void add_up(",
+        "static void GOMP_barrier(",
+        "    add_up(n",
+        "    GOMP_barrier(n",
+    ),
+    "a variable that is a macro of math.h": ("    int outside = 0", "    int M_PI = 0"),
+    "a parameter that is a macro of math.h": ("restrict y,", "restrict math_errhandling,"),
+    "a variable that is a macro of the compiler": ("    int outside = 0", "    int linux = 0"),
+    "an enumerator": ("void cblas_dgemm(int", "enum { INT8_C = 3 };\n\nvoid cblas_dgemm(int"),
+    "an octal guard": (
+        "#define BLOCK 4096",
+        '#ifndef BLOCK\n#define BLOCK 4096\n#endif\n#if BLOCK < 010\n#error "no"\n#endif',
+    ),
+    "a character that ends strings": ("    int outside = 0", "    int outside\0 = 0"),
+    "a character that ends pages": ("    int outside = 0", "    int outside\f = 0"),
+    "a letter that is not ASCII": ("    int outside = 0", "    int \u00e9 = 0"),
+    "a quotient that is rounded otherwise": (
+        "static int64_t row_groups(",
+        "static int64_t floor_divide(int64_t x, int64_t y)\n{\n    return x / y;\n}\n\n"
+        "static int64_t row_groups(",
     ),
     "a name that is reserved": (
         "static void add_up(",

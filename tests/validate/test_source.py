@@ -194,7 +194,7 @@ def test_a_macro_is_known_only_behind_its_definition() -> None:
 
 
 HEADER = (
-    "#ifndef K_H\n#define K_H\n\n#include <stdint.h>\n\n"
+    "#ifndef SYMGRAD_K_H\n#define SYMGRAD_K_H\n\n#include <stdint.h>\n\n"
     '#ifdef __cplusplus\nextern "C" {\n#endif\n'
     "\nint k(int64_t n, const float *x, int64_t x_s0, float *y, void *workspace);\n"
     "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
@@ -223,7 +223,7 @@ def test_a_header_that_declares_something_else(old: str, new: str, told: str) ->
 
 def test_a_header_of_another_frame() -> None:
     with pytest.raises(Unsupported, match="frame"):
-        parse_header(HEADER.replace("#define K_H", "#define OTHER_H"))
+        parse_header(HEADER.replace("#define SYMGRAD_K_H", "#define SYMGRAD_OTHER_H"))
 
 
 def test_nodes_have_lines() -> None:

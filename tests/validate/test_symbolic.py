@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from functools import cache
 
@@ -176,3 +177,74 @@ def test_a_guard_against_what_is_no_number_is_not_left_out() -> None:
     wrong = re.sub(r"\S+ == 0\.0 \? 0\.0 : ", "", text)
     assert wrong != text
     assert not validate(wrong, record, graph).validated
+
+
+def test_what_stands_behind_an_empty_output_is_compared() -> None:
+    graph = Graph()
+    x = graph.input("x", TensorType(float64, (Dim.size("n"),)))
+    nothing = graph.apply("slice", x, starts=(Dim.of(0),), sizes=(Dim.of(0),), steps=(1,))
+    graph.output("a", nothing)
+    graph.output("b", graph.binary("mul", x, 3.0))
+    text, record, graph = emitted(KernelPlan("k_empty", graph))
+    assert validate(text, record, graph).validated
+    assert "3.0" in text.split("int k_empty(")[1]
+    head, body = text.split("int k_empty(")
+    assert not validate(f"{head}int k_empty({body.replace('3.0', '2.0')}", record, graph).validated
+
+
+def test_threads_that_write_what_was_there_are_a_race() -> None:
+    text, record, graph = kernels("nn_relu")["nn_relu_forward"]
+    (pragma,) = set(re.findall(r" *#pragma omp parallel for.*\n", text))
+    end = text.index(pragma)
+    head, body = text[:end] + "    float own = 0.0f;\n" + pragma, text[end + len(pragma) :]
+    loop, rest = body.split("{\n", 1)
+    for line, right in (("const float mine = own;", True), ("own = own;", False)):
+        outcome = validate(f"{head}{loop}{{\n        {line}\n{rest}", record, graph)
+        assert outcome.validated == right, outcome.reason
+
+
+def test_a_status_says_why() -> None:
+    text, record, graph = emitted(KernelPlan("k_index", graph_of(use("index", 0))))
+    assert validate(text, record, graph).validated
+    other = dataclasses.replace(record, statuses=("a matrix is too large for the BLAS",))
+    assert not validate(text, other, graph).validated
+
+
+def test_groups_whose_rows_are_read_at_guarded_places_are_one_sum() -> None:
+    """``x[i - 2]`` behind its guard: in the groups but the first the guard holds anyway."""
+    graph = Graph()
+    n, m = Dim.size("n"), Dim.size("m")
+    x = graph.input("x", TensorType(float64, (n, m)))
+    padded = graph.apply(
+        "unslice", x, shape=(n + 3, m), starts=(Dim.of(2), Dim.of(0)), steps=(1, 1)
+    )
+    padded = graph.apply("tanh", graph.binary("add", padded, 1.0))
+    graph.output("y", graph.apply("sum", padded, axes=(0,), keepdims=False))
+    text, record, graph = emitted(KernelPlan("k_padded", graph))
+    assert "row_groups" in text
+    assert validate(text, record, graph).validated
+    for wrong in (text.replace("int64_t g = 1", "int64_t g = 2"), text.replace("- 2 >=", "- 2 >")):
+        assert wrong != text
+        assert not validate(wrong, record, graph).validated
+
+
+@pytest.mark.parametrize("asked", ["n / m", "4611686018427387904", "0 - 64", "64", "n"])
+def test_a_workspace_is_what_is_used_of_it(asked: str) -> None:
+    text, record, graph = kernels("nn_softmax")[FORWARD]
+    assert "workspace(int64_t n, int64_t m)\n{" in text
+    head = text.index(f"int64_t {FORWARD}_workspace(")
+    old, end = text.index("return ", head), text.index(";", head)
+    assert not validate(f"{text[:old]}return {asked}{text[end:]}", record, graph).validated
+    inner = text.replace(f"int64_t {FORWARD}_workspace(", f"static int64_t {FORWARD}_workspace(")
+    assert not validate(inner, record, graph).validated
+
+
+@pytest.mark.parametrize(
+    "zero",
+    ["0.0f * INFINITY", "INFINITY - INFINITY", "NAN * 0.0f", "0.0f * 1e39f", "1e39f - 1e39f",
+     "NAN"],
+)  # fmt: skip
+def test_no_number_is_no_zero(zero: str) -> None:
+    text, record, graph = kernels("nn_relu")["nn_relu_forward"]
+    assert "? 0.0f :" in text
+    assert not validate(text.replace("? 0.0f :", f"? {zero} :"), record, graph).validated

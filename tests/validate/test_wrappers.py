@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 import warnings
 from functools import cache
@@ -21,6 +22,7 @@ from symgrad.tensor.plans.shippedplan import SHIPPED
 from symgrad.validate.source import parse_header
 from symgrad.validate.symbolic.kernel import Outcome
 from symgrad.validate.wrappers.wrapper import validate
+from symgrad.validation import validation
 from tests.nn.test_functions import VARIANTS
 from tests.validate.wrapper_mutants import KINDS, mutant, sites
 
@@ -53,7 +55,7 @@ def judged(op: OpPlan, text: str = "") -> Outcome:
     emitted = emit(op, "")
     header = next(one for file, one in emitted.texts.items() if file.endswith(".h"))
     kernels = {one.name: one.graph for one in op.kernels}
-    return validate(text or emitted.wrapper(), parse_header(header), op.graphs, kernels)
+    return validate(text or emitted.wrapper(), parse_header(header), emitted.op, op.graphs, kernels)
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -105,6 +107,69 @@ SOFTMAX = {
     "a stride": ("_p_x, m, _p_y", "_p_x, n, _p_y"),
     "a gradient that is missing": ("return (grad_x,)", "return (None,)"),
 }
+
+
+AFTER = "_library = _beside(__file__, OP)\n"
+FRAME = {
+    "an import over a function": ("$", "from math import prod as forward\n"),
+    "an import over the record": ("$", "from math import prod as OP\n"),
+    "an import over a builtin": ("$", "from math import prod as type\n"),
+    "a function that no call reaches": (
+        "$", "def _more(a=exec('global forward; forward = None')):\n    pass\n",
+    ),
+    "a function of modules": ("$", "def __getattr__(name):\n    return None\n"),
+    "a second function of a name": ("$", "def forward(x):\n    return x\n"),
+    "annotations that are evaluated": ("from __future__ import annotations\n", ""),
+    "a default that is computed": ("out: Any = None", "out: Any = exec('forward = None')"),
+    "an attribute with two names": ("    op = OP.name", "    op = fields = OP.name"),
+    "slots with two names": ("    __slots__ = ()", "    __slots__ = __iter__ = ()"),
+    "slots": ("    __slots__ = ()", "    __slots__ = ('y',)"),
+    "another op": ("    op = OP.name", "    op = 'nn_gelu'"),
+    "a module of another place": ("from symgrad.runtime.workspace import", "from workspace import"),
+    "records of another place": ("from symgrad.abi import", "from abi import"),
+    "two runtimes": (
+        "from symgrad.runtime.support import Unusual", "from ._runtime.support import Unusual",
+    ),
+    "an argument that nothing takes": (AFTER, "_library = _beside(__file__, OP, op=OP)\n"),
+    "another file": (AFTER, f"__file__ = 'elsewhere/w.py'\n{AFTER}"),
+    "a coding": ('"""nn_softmax', '# coding: utf-7\n"""nn_softmax'),
+    "a coding on the second line": ('"""nn_softmax', '\n# vim: fileencoding=utf-7\n"""nn_softmax'),
+    "what does not compile": ("$", "from __future__ import division\n"),
+    "a page": ("\n__all__", "\f\n__all__"),
+    "another library": ('files=("nn_softmax.c",)', 'files=("nn_gelu.c",)'),
+    "another header": ('header="nn_softmax.h"', 'header="nn_gelu.h"'),
+    "another name": ('name="nn_softmax"', 'name="nn_gelu"'),
+    "another BLAS": ('header="nn_softmax.h"', 'header="nn_softmax.h", blas=True'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", FRAME)
+def test_what_stands_around_the_functions_is_what_symgrad_writes(what: str) -> None:
+    op, text = original("nn_softmax")
+    old, new = FRAME[what]
+    assert old == "$" or old in text
+    changed = text + new if old == "$" else text.replace(old, new, 1)
+    outcome = judged(op, changed)
+    assert not outcome.validated
+    assert not outcome.reason.startswith("not understood"), outcome.reason
+
+
+def test_headers_declare_the_functions_of_the_c() -> None:
+    """With the record and the calls of the wrapper changed alike, only the C says otherwise."""
+    op, _ = original("nn_softmax")
+    emitted = emit(op, "")
+    file = emitted.op.header
+    assert validation(op, emitted, cached=False).verdict == "VALIDATED"
+    for old, new in (
+        ("int64_t n, int64_t m", "int64_t m, int64_t n"), (", int64_t x_s0", ""),
+        ("float *y", "float *const y"), ("SYMGRAD_NN_SOFTMAX_H", "SYMGRAD_STDINT"),
+        ("int nn_softmax_forward(", "int nn_softmax_more(int64_t n);\nint nn_softmax_forward("),
+    ):  # fmt: skip
+        header = " ".join(emitted.texts[file].split(" "))
+        assert old in header, (old, header)
+        texts = {**emitted.texts, file: header.replace(old, new)}
+        found = validation(op, dataclasses.replace(emitted, texts=texts), cached=False)
+        assert found.wrapper.verdict != "VALIDATED", (old, new)
 
 
 @pytest.mark.parametrize("what", SOFTMAX)

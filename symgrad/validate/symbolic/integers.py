@@ -18,8 +18,9 @@ from typing import Any, TypeGuard
 
 import islpy
 
-from symgrad.ir.atoms import divide
+from symgrad.ir.atoms import Monomial, divide
 from symgrad.ir.dim import Atom, Axis, Derived, Dim, Element, Size
+from symgrad.validate.symbolic.models import Models
 
 Bounds = Callable[[tuple[Dim, ...]], Iterable[Dim]]
 """The facts of an element of an integer array, by its indices."""
@@ -27,6 +28,8 @@ Bounds = Callable[[tuple[Dim, ...]], Iterable[Dim]]
 _DEEPEST = 8
 """Variables that are put at their ends, one after the other."""
 _MOST_FACTS = 60
+TRIPS = "#trips"
+"""How often a loop runs, by its length and its step."""
 
 
 class Integers:
@@ -41,7 +44,7 @@ class Integers:
         self._circular = False
         self._of_axes: dict[Axis, tuple[Dim, ...]] = {}
         self._version = 0
-        self.asked = 0
+        self._models = Models(self._known_of)
 
     # -- facts
 
@@ -70,21 +73,26 @@ class Integers:
     def bound(self, tensor: str, bounds: Bounds) -> None:
         """What holds of each element of an integer array."""
         self._bounds.setdefault(tensor, []).append(bounds)
-        self._version += 1
+        self._grew()
 
     def limit(self, array: str, low: int, high: int) -> None:
         """The range of every element of an array, now and before."""
         self._limits[array] = low, high
+        self._grew()
 
     def know(self, axis: Axis, *facts: Dim) -> None:
         """What holds for each value of an axis, besides its range."""
         self._of_axes[axis] = facts
+        self._grew()
+
+    def _grew(self) -> None:
         self._version += 1
+        self._models.forget()
 
     def bound_of(self, atom: Element, *, without: Axis) -> Dim | None:
         """An extent that an element lies within, which does not depend on an axis."""
         value = Dim.of(atom)
-        for fact in self._facts_of(atom):
+        for fact in self.facts_of(atom):
             extent = fact + value + 1
             if without not in extent.axes and self.within(value, extent):
                 return extent
@@ -93,6 +101,10 @@ class Integers:
     def has_facts(self, axis: Axis) -> bool:
         """Is more known of it than its range?"""
         return axis in self._of_axes
+
+    def said_of(self, axis: Axis) -> tuple[Dim, ...]:
+        """What was said of an axis besides its range."""
+        return self._of_axes.get(axis, ())
 
     def range_of(self, axis: Axis) -> list[Dim]:
         """The facts of an axis."""
@@ -114,6 +126,12 @@ class Integers:
         key = (goal, tuple(self._facts), self._version)
         if key in self._known:
             return self._known[key]
+        if self._is_said(goal):
+            self._known[key] = True
+            return True
+        if self._models.disprove(goal, key[1]):
+            self._known[key] = False
+            return False
         if goal in self._working:  # it was asked on the way to itself
             self._circular = True
             return False
@@ -127,6 +145,11 @@ class Integers:
             self._known[key] = found
         self._circular = outer or (self._circular and bool(self._working))
         return found
+
+    def _is_said(self, goal: Dim) -> bool:
+        """Is it a fact, or more than one?"""
+        own, number = _split(goal)
+        return any(number >= other and own == rest for rest, other in map(_split, self._facts))
 
     def same(self, left: Dim, right: Dim) -> bool:
         """Are they equal wherever the facts hold?"""
@@ -150,8 +173,8 @@ class Integers:
         if atom.function == "floordiv":
             if self.entails(1 - right) and self.entails(right - 1):
                 return left
-            whole = whole_part(left, right)
-            return whole if self.within(left - whole * right, right) else None
+            near = (whole_part(left, right) + step for step in (0, -1, 1, -2))
+            return next((one for one in near if self.within(left - one * right, right)), None)
         for side, other in ((left, right), (right, left)):
             if self.entails(other - side):
                 return side
@@ -208,7 +231,7 @@ class Integers:
         value = Dim.of(atom)
         for sign in (1, -1):
             if self.entails(slope if sign > 0 else -slope):
-                facts = [one for one in self._facts_of(atom) if coefficient(one, atom) == sign]
+                facts = [one for one in self.facts_of(atom) if coefficient(one, atom) == sign]
                 return [value - one if sign > 0 else value + one for one in facts]
         return []
 
@@ -221,13 +244,21 @@ class Integers:
                 return all(self.entails(size - 1) for size in sizes)
             if _empty([put(one, {size.atom: Dim.of(0)}) for size in sizes for one in facts]):
                 return True
+        nothing = {
+            fact.terms[0][0][0][0]: Dim.of(0) for fact in self._facts
+            if fact != 0 and isinstance((-fact).atom, Size)
+        }  # fmt: skip
+        if nothing:
+            facts, goal = [put(one, nothing) for one in facts], put(goal, nothing)
         related = _related([*facts, -goal - 1], goal)
         if _empty(related) or _empty_by_cases(related):
             return True
-        facts = _near(goal, facts, self._facts_of)
+        facts = _near(goal, facts, self.facts_of)
         needed = {one for dim in (goal, *facts) for one, _ in dim.terms if _degree(one) > 1}
         if not needed or len(facts) > _MOST_FACTS:
             return False
+        sizes = [Dim.of(size) for size in goal.atoms if isinstance(size, Size)]
+        facts += [size - 1 for size in sizes if self.entails(size - 1)]
         products, denial = [], -goal - 1
         own: list[Dim] = []
         for left, right in combinations_with_replacement([*facts, denial], 2):
@@ -254,7 +285,7 @@ class Integers:
         while todo:
             for atom in todo.pop().atoms - seen:
                 seen.add(atom)
-                for fact in self._facts_of(atom):
+                for fact in self.facts_of(atom):
                     if fact not in found and fact.constant is None:
                         found[fact] = None
                         todo.append(fact)
@@ -263,28 +294,33 @@ class Integers:
     def _products_of_naturals(self, dims: Sequence[Dim]) -> list[Dim]:
         """Products in ``dims`` of what is never negative: nor are they."""
         found = {one for dim in dims for one, _ in dim.terms if _degree(one) > 1}
-        return [Dim({one: 1}) for one in found if all(self._is_natural(atom) for atom, _ in one)]
+        return [Dim({one: 1}) for one in found if all(self.is_natural(atom) for atom, _ in one)]
 
-    def _is_natural(self, atom: Atom) -> bool:
+    def is_natural(self, atom: Atom) -> bool:
         """Is it said that it is at least 0?"""
         value = Dim.of(atom)
-        gaps = ((value - fact).constant for fact in self._facts_of(atom))
+        gaps = ((value - fact).constant for fact in self.facts_of(atom))
         return any(gap is not None and gap >= 0 for gap in gaps)
 
-    def _facts_of(self, atom: Atom) -> Iterable[Dim]:
+    def _known_of(self, atom: Atom) -> Iterable[Dim]:
+        """What was said of an axis or an element."""
+        if isinstance(atom, Axis):
+            return self.range_of(atom)
+        assert isinstance(atom, Element)
+        value = Dim.of(atom)
+        found = [one for each in self._bounds.get(atom.tensor, ()) for one in each(atom.indices)]
+        low_high = self._limits.get(atom.tensor.split(" ")[-1])
+        if low_high is not None:
+            found += [value - low_high[0], low_high[1] - value]
+        return found
+
+    def facts_of(self, atom: Atom) -> Iterable[Dim]:
+        """What holds of an atom by itself."""
         value = Dim.of(atom)
         if isinstance(atom, Size):
             return [value]
-        if isinstance(atom, Axis):
-            return self.range_of(atom)
-        if isinstance(atom, Element):
-            found = [
-                one for each in self._bounds.get(atom.tensor, ()) for one in each(atom.indices)
-            ]
-            low_high = self._limits.get(atom.tensor.split(" ")[-1])
-            if low_high is not None:
-                found += [value - low_high[0], low_high[1] - value]
-            return found
+        if isinstance(atom, (Axis, Element)):
+            return self._known_of(atom)
         assert isinstance(atom, Derived)
         left, right = atom.left, atom.right
         if atom.function == "min":
@@ -312,6 +348,13 @@ class Integers:
             found = (fact + value + 1).exact_quotient(step)
             if found is not None and found.atoms.isdisjoint(value.atoms):
                 yield found
+
+
+def _split(dim: Dim) -> tuple[tuple[tuple[Monomial, int], ...], int]:
+    """The terms with atoms, and the number."""
+    if dim.terms and not dim.terms[0][0]:
+        return dim.terms[1:], dim.terms[0][1]
+    return dim.terms, 0
 
 
 def _is_named_number(atom: Atom) -> TypeGuard[Element]:

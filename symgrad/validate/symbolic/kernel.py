@@ -5,13 +5,15 @@ In: the C text, the kernel's graph, what holds of its sizes.  Out: ``Outcome``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations, pairwise
 
 from symgrad import abi
 from symgrad.index.lower import Lowering
-from symgrad.ir.dim import Axis, Dim, Element
-from symgrad.ir.dtype import DType, bool_, uint8
+from symgrad.ir.dim import Axis, Dim, Element, product
+from symgrad.ir.dtype import DType, bool_, int64, uint8
 from symgrad.ir.expr import Call, Expr, Reduce, rebuild
 from symgrad.ir.function import SizeCondition
 from symgrad.ir.graph import Graph, Node, ancestors
@@ -20,12 +22,16 @@ from symgrad.ops.record import get
 from symgrad.validate import conversions, dialect
 from symgrad.validate.bounded import interface
 from symgrad.validate.source import INTEGERS, CType, Unit, Unsupported, parse
+from symgrad.validate.symbolic import orders
+from symgrad.validate.symbolic.defined import check_defined
 from symgrad.validate.symbolic.definitions import Defined, without_definitions
 from symgrad.validate.symbolic.integers import Integers
 from symgrad.validate.symbolic.machine import WORKSPACE, Machine, Pointer, Typed, alternatives
 from symgrad.validate.symbolic.memory import Array, NotShown
 from symgrad.validate.symbolic.normal import Reals
+from symgrad.validate.symbolic.overflow import Limits, Reach
 from symgrad.validate.symbolic.values import Values
+from symgrad.validate.symbolic.written import DIFFERENCES, Written
 
 _RANGES = {
     1: INTEGERS["int8_t"],
@@ -37,7 +43,10 @@ _RANGES = {
 
 _Side = tuple[Node, Dim, str]
 """An index, the size of the axis that it is a place in, and ``lt`` or ``ge`` for its ends."""
-_LARGE = "too large for the BLAS"
+_OUTSIDE = "an index is out of range"
+_LARGE = "a matrix is too large for the BLAS"
+_MOST_FACTOR = 8191
+"""Of an element, beside the numbers of its graph."""
 
 
 def _facts(one: SizeCondition) -> list[Dim]:
@@ -55,11 +64,37 @@ def _asked(graph: Graph) -> Iterator[tuple[Node, Dim]]:
             yield from ranges(node)
 
 
+def _lengths(graph: Graph) -> Iterator[Dim]:
+    """The lengths of what a graph computes; where elements are joined, how often that is done."""
+    for node in graph.nodes:
+        length = product(node.shape)
+        yield length
+        if node.op == "einsum":
+            letters = node.attributes["spec"].partition("->")[0].split(",")
+            extents = {
+                letter: dim for one, own in zip(node.args, letters, strict=True)
+                for letter, dim in zip(own, one.shape, strict=True)
+            }  # fmt: skip
+            yield product([*extents.values()])
+        elif get(node.op).kind == "reduction":
+            yield from (length * extent for one in node.args for extent in one.shape)
+
+
+def _factors(graph: Graph) -> int:
+    """What elements of ``int64`` arrays may be multiplied by; 0 if the graph computes of none."""
+    computed = any(one.dtype == int64 and one.args for one in graph.nodes)
+    written = (one.attributes["value"].value for one in graph.nodes if one.op == "constant")
+    largest = math.prod(max(1, abs(one)) for one in written if isinstance(one, int))
+    return _MOST_FACTOR * largest if computed else 0
+
+
 @dataclass(frozen=True)
 class Outcome:
     """Whether a kernel was validated; else the reason, with the line of the C.
 
-    ``taken``: the functions that were taken for ops, which their records define.
+    ``taken``: the functions that were taken for ops, which their records define.  ``written``: how
+    what is evaluated differs from what is written, over floating point.  ``limits``: what sizes
+    have to meet so that no integer overflows.
     """
 
     validated: bool
@@ -67,6 +102,8 @@ class Outcome:
     line: int = 0
     paths: int = 0
     taken: tuple[str, ...] = ()
+    written: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
 
 
 def validate(
@@ -76,6 +113,7 @@ def validate(
     bare, defined = without_definitions(text)
     paths = 0
     taken: set[str] = set()
+    written: set[str] = set()
     try:
         unit = parse(bare)
         dialect.check(unit)
@@ -83,13 +121,15 @@ def validate(
         wrong = interface(unit, kernel)
         if wrong:
             return Outcome(False, wrong)
+        limits = Limits(_lengths(graph), _factors(graph))
         todo: list[list[bool]] = [[]]
         while todo:
             paths += 1
-            path = _Path(unit, kernel, graph, conditions, todo.pop(), defined)
+            path = _Path(unit, kernel, graph, conditions, todo.pop(), defined, limits)
             path.check()
             todo += path.machine.open
             taken |= path.machine.taken
+            written |= path.differences
     except Unsupported as problem:
         return Outcome(False, problem.reason, problem.line)
     except NotShown as problem:
@@ -98,7 +138,10 @@ def validate(
         return Outcome(False, "it is nested too deeply", 0, paths)
     except Exception as error:  # C that the compiler refuses, too: nothing passes by default
         return Outcome(False, f"not understood: {type(error).__name__}: {error}", 0, paths)
-    return Outcome(True, paths=paths, taken=tuple(sorted(taken)))
+    said = tuple(one for one in DIFFERENCES if one in written)
+    return Outcome(
+        True, paths=paths, taken=tuple(sorted(taken)), written=said, limits=limits.stated
+    )
 
 
 class _Path:
@@ -106,14 +149,18 @@ class _Path:
 
     def __init__(
         self, unit: Unit, kernel: abi.Kernel, graph: Graph, conditions: Sequence[SizeCondition],
-        decisions: Sequence[bool], defined: Mapping[str, Defined],
+        decisions: Sequence[bool], defined: Mapping[str, Defined], limits: Limits,
     ) -> None:  # fmt: skip
         self._unit, self._kernel, self._graph = unit, kernel, graph
+        self._later = bool(decisions)
         self.integers = Integers()
         self.values = Values(self.integers)
-        self.machine = Machine(unit, self.integers, self.values, decisions, defined)
+        self._limits = limits
+        self._reach = Reach(self.integers, self.values, limits)
+        self.machine = Machine(unit, self.integers, self.values, decisions, defined, self._reach)
         self.machine.bytes_are_truths = all(node.dtype != uint8 for node in graph.nodes)
         self._asked = list(dict.fromkeys(_asked(graph)))
+        self.differences: set[str] = set()
         self._constants()
         for one in conditions:
             self.integers.add(*_facts(one))
@@ -139,40 +186,54 @@ class _Path:
             return
         status = self.values.integer(result.value) if result is not None else Dim.of(0)
         self._check_workspace()
+        self._reach.settle()
         if status != 0:
             self._check_refusal(status)
             return
         self._check_accepted()
         lowering = Lowering(self._graph)
         reals = Reals(self.values)
+        floats = {node.dtype for node in self._graph.nodes if node.dtype.is_float}
+        written = Written(self.values, reals, floats)
         for name, node in self._graph.outputs.items():
-            self._check_output(name, node, lowering, reals)
+            self._check_output(name, node, lowering, written)
+        self.differences = written.differences
 
     def _check_workspace(self) -> None:
-        """The pieces lie in what ``_workspace`` asks for, one after the other."""
-        if not self.machine.carved:
+        """The pieces, one after the other, are what ``_workspace`` asks for."""
+        if not self.machine.carved and self._later:
             return
         name = f"{self._kernel.name}_workspace"
         parameters = self._unit.signatures[name].parameters
         used = sum(self.machine.carved, Dim.of(0))
         with self.integers.anywhere():
             asked = self.machine.run(name, dict(self._sizes(iter(parameters))))
-            if asked is None or not self.integers.entails(self.values.integer(asked.value) - used):
-                raise NotShown(f"the workspace was not shown to hold {used} bytes")
+            if asked is None or not self.integers.same(self.values.integer(asked.value), used):
+                raise NotShown(f"the workspace was not shown to be {used} bytes")
 
     def _check_refusal(self, status: Dim) -> None:
         """What it refuses, it has a reason to refuse."""
         number = status.constant or 0
         if not 0 < number <= len(self._kernel.statuses):
             raise NotShown(f"it returns {status}, which has no meaning")
-        if _LARGE in self._kernel.statuses[number - 1]:
-            sizes = [one for node in self._graph.nodes for one in node.shape]
-            products = [*sizes, *(one * other for one in sizes for other in sizes)]
-            if any(self.integers.entails(one - INTEGERS["int"][1] - 1) for one in products):
-                return
-        elif any(truth and self._sides(one) for one, truth in self.machine.conditions):
+        reason = self._kernel.statuses[number - 1]
+        if reason == _LARGE and any(
+            self.integers.entails(side - INTEGERS["int"][1] - 1) for side in self._matrix_sides()
+        ):
             return
-        raise NotShown(f"it returns {number} where it has no reason to")
+        if reason == _OUTSIDE and any(
+            truth and self._sides(one) for one, truth in self.machine.conditions
+        ):
+            return
+        raise NotShown(f"it returns {number}, which says {reason!r}, and that was not shown")
+
+    def _matrix_sides(self) -> Iterator[Dim]:
+        """The numbers of rows and columns that a product of the graph may have."""
+        for node in self._graph.nodes:
+            if get(node.op).kind == "contraction":
+                for one in (node, *node.args):
+                    yield from one.shape
+                    yield from (left * right for left, right in combinations(one.shape, 2))
 
     def _check_accepted(self) -> None:
         """It goes on only where each index lies in its axis, by a check or anyway."""
@@ -239,10 +300,11 @@ class _Path:
         ):
             name, kind = next(given)
             if kind.pointers:
-                steps = {axis: next(given)[0] for axis in record.strides}
+                own = {axis: next(given)[0] for axis in record.strides}
+                steps = {axis: Dim.size(f"{record.name}'s{axis}") for axis in own}
                 self._array(record.name, node, kind, steps)
                 yield name, Typed(f"{kind.base} *", Pointer(record.name, Dim.of(0)))
-                yield from ((own, Typed("int64_t", Dim.size(own))) for own in steps.values())
+                yield from ((own[axis], Typed("int64_t", step)) for axis, step in steps.items())
             else:
                 yield name, Typed(kind.base, self._number(record.name, node))
         yield next(given)[0], Typed("char *", WORKSPACE)
@@ -250,10 +312,14 @@ class _Path:
     def _sizes(self, parameters: Iterator[tuple[str, CType]]) -> Iterator[tuple[str, Typed]]:
         """The sizes come first; a name that C has for something else has underscores there."""
         shapes = (node.shape for node in (*self._graph.nodes, *self._graph.inputs.values()))
-        known = {one.strip("_"): one for shape in shapes for dim in shape for one in dim.sizes}
+        known = {one for shape in shapes for dim in shape for one in dim.sizes}
         for size in self._kernel.sizes:
             name, kind = next(parameters)
-            yield name, Typed(kind.base, Dim.size(known.get(size.strip("_"), size)))
+            bare = [one for one in known if one.strip("_") == size.strip("_")]
+            if size not in known and len(bare) > 1:
+                raise NotShown(f"{size} may be any of {', '.join(sorted(bare))}")
+            own = size if size in known or not bare else bare[0]
+            yield name, Typed(kind.base, Dim.size(own))
 
     def _number(self, name: str, node: Node) -> Dim | Expr:
         place = (Dim.of(0),)
@@ -261,35 +327,39 @@ class _Path:
             return Dim.of(Element(name, place))
         return self.values.pool.access(name, place, node.dtype)
 
-    def _array(self, name: str, node: Node, kind: CType, own: Mapping[int, str]) -> None:
+    def _array(self, name: str, node: Node, kind: CType, own: Mapping[int, Dim]) -> None:
         if node.dtype.c != kind.base:
             raise NotShown(f"{name} is {node.dtype}, and passed as {kind.base}")
         strides, run = [], Dim.of(1)
         for place in reversed(range(len(node.shape))):
-            strides.append(Dim.size(own[place]) if place in own else run)
+            strides.append(own.get(place, run))
             run = run * node.shape[place]
+            self._limits.grant(run, node.shape[place] * strides[-1])
         self.machine.add(Array(
             name, kind.base, None if own else run, tuple(node.shape), tuple(reversed(strides)),
             read_only=kind.const, given=True,
         ))  # fmt: skip
 
-    def _check_output(self, name: str, node: Node, lowering: Lowering, reals: Reals) -> None:
+    def _check_output(self, name: str, node: Node, lowering: Lowering, written: Written) -> None:
         axes = [self.values.axis("o", extent) for extent in node.shape]
         place = tuple(
             Dim.of(0) if extent == 1 else Dim.of(axis)
             for axis, extent in zip(axes, node.shape, strict=True)
         )
-        for axis in axes:
-            self.integers.add(*self.integers.range_of(axis))
-        if self.integers.contradictory:
-            return
-        found = self.machine.element(name, self._flat(name, place))
-        wanted = self._flattened(lowering, lowering.element(node, place))
-        got, want = reals.normal(found), reals.normal(wanted)
-        if got != want:
-            raise NotShown(
-                f"{name} was not shown to be its formula:\n  C       {got}\n  formula {want}"
-            )
+        with self.integers.given(*(fact for axis in axes for fact in self.integers.range_of(axis))):
+            if self.integers.contradictory:
+                return
+            found = self.machine.element(name, self._flat(name, place))
+            wanted = self._flattened(lowering, lowering.element(node, place))
+            reals = written.reals
+            got, want = reals.normal(found), reals.normal(wanted)
+            if got != want:
+                raise NotShown(
+                    f"{name} was not shown to be its formula:\n  C       {got}\n  formula {want}"
+                )
+            for one in (found, *self.machine.checked):
+                check_defined(self.values, reals, one, wanted, name)
+            written.compare(found, wanted)
 
     def _flat(self, name: str, place: Sequence[Dim]) -> Dim:
         strides = self.machine.arrays[name].strides if place else ()
@@ -304,6 +374,7 @@ class _Path:
                 return self._flattened(lowering, lowering.element(node, indices, body=True))
             return self.values.pool.access(tensor, (self._flat(tensor, indices),), dtype)
 
+        root = rebuild(lowering.pool, [root], _as_one(lowering))[root]
         return self._floored(self.values.replaced(root, {}, element))
 
     def _floored(self, root: Expr) -> Expr:
@@ -321,3 +392,26 @@ class _Path:
             return pool.call(ends[0], end, found, dtype=expr.dtype)
 
         return rebuild(pool, [root], rule)[root]
+
+
+def _as_one(lowering: Lowering) -> Callable[[Expr, Mapping[Expr, Expr]], Expr | None]:
+    """A sum over several axes by one node of a graph is one sum."""
+    inner: set[Expr] = set()
+    lowered = dict(lowering.lowered())
+    for node, expr in lowered.items():
+        bound = lowering.bound.get(node, ())
+        for one in (expr, *expr.args) if len(bound) > 1 else ():
+            for axis, after in pairwise(bound):
+                if not (isinstance(one, Reduce) and one.axis == axis):
+                    break
+                one = one.body
+                if isinstance(one, Reduce) and one.axis == after:
+                    inner.add(one)
+    inner -= {*lowered.values()}
+
+    def rule(expr: Expr, new: Mapping[Expr, Expr]) -> Expr | None:
+        if not isinstance(expr, Reduce) or expr not in inner:
+            return None
+        return lowering.pool.reduce(expr.kind, expr.axis, new[expr.body], (orders.ON,))
+
+    return rule

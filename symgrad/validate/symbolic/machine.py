@@ -32,6 +32,7 @@ from symgrad.ir.expr import (
     postorder,
     rebuild,
 )
+from symgrad.validate.dialect import FLOORED
 from symgrad.validate.source import (
     BYTES,
     FLOATS,
@@ -42,8 +43,18 @@ from symgrad.validate.source import (
     math_function,
     walk,
 )
+from symgrad.validate.symbolic import orders
+from symgrad.validate.symbolic.defined import check_defined
 from symgrad.validate.symbolic.definitions import Defined
-from symgrad.validate.symbolic.integers import Integers, greatest, least, put, quotient, uppers
+from symgrad.validate.symbolic.integers import (
+    TRIPS,
+    Integers,
+    greatest,
+    least,
+    put,
+    quotient,
+    uppers,
+)
 from symgrad.validate.symbolic.memory import (
     OUTSIDE,
     Array,
@@ -56,7 +67,8 @@ from symgrad.validate.symbolic.memory import (
     renamed,
 )
 from symgrad.validate.symbolic.normal import Reals
-from symgrad.validate.symbolic.values import Values, facts_of
+from symgrad.validate.symbolic.overflow import Reach
+from symgrad.validate.symbolic.values import Values, facts_of, is_never, without_own_check
 
 DTYPES = {"float": float32, "double": float64, "int": int64}
 
@@ -79,7 +91,6 @@ class Typed:
 
 _ALIGNED = 8
 """Bytes that the longest number begins at a multiple of."""
-TRIPS = "#trips"
 _THROUGH = "through "
 WORKSPACE = object()
 """Where the next piece of the workspace begins."""
@@ -110,9 +121,10 @@ class Machine:
 
     def __init__(
         self, unit: Unit, integers: Integers, values: Values, decisions: Sequence[bool],
-        defined: Mapping[str, Defined],
+        defined: Mapping[str, Defined], reach: Reach,
     ) -> None:  # fmt: skip
         self.unit, self.integers, self.values = unit, integers, values
+        self._reach = reach
         self._defined = defined
         self.taken: set[str] = set()
         self.bytes_are_truths = True
@@ -120,6 +132,7 @@ class Machine:
         self.decisions = list(decisions)
         self.open: list[list[bool]] = []
         self.conditions: list[tuple[Expr, bool]] = []
+        self.checked: list[Expr] = []
         self._taken = 0
         self._frames: list[Frame] = [Frame()]
         self._scopes: list[Scope] = [Scope()]
@@ -167,6 +180,8 @@ class Machine:
         for item in items:
             if isinstance(item, c_ast.Pragma):
                 directive = self.unit.directive(item)
+                if directive.condition is not None:
+                    self._numbers_of(directive.condition)
                 continue
             self._statement(item, directive)
             directive = None
@@ -341,6 +356,9 @@ class Machine:
         if isinstance(condition, Call) and condition.function in ("logical_or", "logical_and"):
             enough = condition.function == "logical_or"
             return any(self._chosen(one) == enough for one in condition.operands) == enough
+        if is_never(condition):
+            self.checked.append(condition)
+            return False
         for known, truth in self.conditions:
             if known is condition:
                 return truth
@@ -558,6 +576,12 @@ class Machine:
             raise NotShown("an integer was expected")
         return self.values.integer(made.value)
 
+    def _numbers_of(self, condition: Node) -> None:
+        """The integers that a condition compares are computed."""
+        compared = isinstance(condition, c_ast.BinaryOp) and condition.op in _COMPARISONS
+        for one in (condition.left, condition.right) if compared else (condition,):
+            self._integer(one)
+
     def _truth(self, made: Typed) -> Expr:
         if isinstance(made.value, Expr) and made.value.dtype == bool_:
             return made.value
@@ -626,7 +650,8 @@ class Machine:
                 return Typed(
                     made.ctype, self.values.call("neg", made.value, dtype=made.value.dtype)
                 )
-            return Typed(_promoted(made.ctype), -self.values.integer(made.value))
+            less = self._computed(-self.values.integer(made.value))
+            return Typed(_promoted(made.ctype), less)
         if node.op == "!":
             return Typed("int", self.values.call("logical_not", self._truth(made), dtype=bool_))
         if node.op == "*" and isinstance(made.value, Pointer):
@@ -668,17 +693,22 @@ class Machine:
 
     def _whole(self, operator: str, left: Dim, right: Dim) -> Dim:
         if operator == "+":
-            return left + right
+            return self._computed(left + right)
         if operator == "-":
-            return left - right
+            return self._computed(left - right)
         if operator == "*":
-            return left * right
+            return self._computed(left * right)
         if not self.integers.entails(right - 1):
             raise NotShown(f"{right} is divided by, and was not shown to be at least 1")
         if not self.integers.entails(left):
             raise NotShown(f"{left} is divided, and was not shown to be at least 0")
         whole = self.integers.settled(quotient(left, right))
         return whole if operator == "/" else left - right * whole
+
+    def _computed(self, value: Dim) -> Dim:
+        """What the C computes in a signed type, which has to hold it."""
+        self._reach.computed(value, self._line)
+        return value
 
     def _moved(self, operator: str, left: Typed, right: Typed) -> Typed:
         if operator == "+" and isinstance(right.value, Pointer):
@@ -689,7 +719,9 @@ class Machine:
             raise NotShown("two pointers")
         step = self.values.integer(right.value)
         step = -step if operator == "-" else step
-        return Typed(left.ctype, Pointer(left.value.array, left.value.offset + step))
+        offset = left.value.offset + step
+        self._computed(offset * BYTES[self.arrays[left.value.array].ctype])
+        return Typed(left.ctype, Pointer(left.value.array, offset))
 
     def _cast(self, node: c_ast.Cast) -> Typed:
         made = self._evaluate(node.expr)
@@ -721,14 +753,14 @@ class Machine:
         return Typed(ctype, self._wrapped(self.values.integer(made.value), ctype))
 
     def _as_real(self, made: Typed, ctype: str) -> Expr:
-        """A float; what it is rounded to is not followed: values are real numbers."""
+        """A float; it is a cast where a number is rounded to it."""
         value = self.values.expression(made.value)
         constant: float | None = made.value.constant if isinstance(made.value, Dim) else None
         if isinstance(value, Literal):
             constant = float(value.value)
         if constant is not None:
             return self._number(float(constant), ctype)
-        if made.ctype in FLOATS:
+        if made.ctype in FLOATS and (ctype, value.dtype) != ("float", float64):
             return value
         return self.values.call("cast", value, dtype=_dtype(ctype))
 
@@ -818,7 +850,7 @@ class Machine:
         if name in self._defined:
             return self._defined_call(name, arguments)
         if name in ("isnan", "isinf"):
-            return Typed("int", self.values.truth(False))
+            return Typed("int", self._no_number(name, self._evaluate(arguments[0]).value))
         known = math_function(name)
         if known is not None:
             ctype, number = known
@@ -831,6 +863,12 @@ class Machine:
                 self.values.call(_OF_MATH.get(plain, plain), *values, dtype=_dtype(ctype)),
             )
         raise NotShown(f"{name} is called, which is not known")
+
+    def _no_number(self, name: str, value: Expr) -> Expr:
+        """``value != value``; of an infinity ``value - value`` is NaN."""
+        if name == "isinf":
+            value = self.values.call("sub", value, value, dtype=value.dtype)
+        return self.values.call("ne", value, value, dtype=bool_)
 
     def _defined_call(self, name: str, arguments: Sequence[Node]) -> Typed:
         one = self._defined[name]
@@ -864,10 +902,19 @@ class Machine:
         for (parameter, kind), argument in zip(signature.parameters, arguments, strict=True):
             made = self._evaluate(argument)
             given[parameter] = made if kind.pointers else self._converted(made, kind.base)
+        if name in FLOORED:
+            return self._floored(name, given)
         if self._is_pure(name):
             return self._integer_function(name, given)
         result = self._body(name, given)
         return result or Typed("void", None)
+
+    def _floored(self, name: str, given: Mapping[str, Typed]) -> Typed:
+        value, step = (self.values.integer(given[one].value) for one in "xy")
+        if not self.integers.entails(step - 1):
+            raise NotShown(f"{step} is divided by, and was not shown to be at least 1")
+        whole = self.integers.settled(quotient(value, step))
+        return Typed("int64_t", whole if name == "floor_divide" else value - step * whole)
 
     def _is_pure(self, name: str) -> bool:
         signature = self.unit.signatures[name]
@@ -902,6 +949,7 @@ class Machine:
             if all(self._holds(facts, bound(value)) for facts, value in results):
                 bounds.append(bound(element))
         self.integers.bound(tensor, _exactly(arguments, bounds))
+        self._reach.named(Element(tensor, arguments), (value for _, value in results))
         return Typed("int64_t", element)
 
     def _holds(self, facts: Sequence[Dim], goal: Dim) -> bool:
@@ -943,7 +991,8 @@ class Machine:
             if not (self.integers.entails(step - width) and self.integers.entails(step - 1)):
                 raise NotShown(f"a leading dimension {step} for rows of {width}")
         dtype = left.dtype
-        total = self.values.reduce("sum", inner, self.values.call("mul", left, right, dtype=dtype))
+        product = self.values.call("mul", left, right, dtype=dtype)
+        total = self.values.reduce("sum", inner, product, (orders.BLAS,))
         nonempty = [fact for one in (rows, columns) for fact in self.integers.range_of(one)]
         with self.integers.given(*nonempty):
             ldc = self.integers.settled(ldc)
@@ -1083,6 +1132,7 @@ class Machine:
         end = self._integer(condition.right)
         one_on = isinstance(advance, c_ast.UnaryOp) and _is(advance.expr, name)
         if condition.op == ">=" and one_on and advance.op in ("p--", "--"):
+            self._computed(end - 1)
             return Head(name, end, first - end + 1, Dim.of(1), down=True)
         if condition.op == "<" and one_on and advance.op in ("p++", "++"):
             return Head(name, first, end - first, Dim.of(1))
@@ -1092,7 +1142,9 @@ class Machine:
             and advance.op == "+="
             and _is(advance.lvalue, name)
         ):
-            return Head(name, first, end - first, self._integer(advance.rvalue))
+            step = self._integer(advance.rvalue)
+            self._computed(end + step)
+            return Head(name, first, end - first, step)
         raise NotShown("a loop that counts neither up to an end nor down to one")
 
 
@@ -1138,6 +1190,7 @@ class Summary:
         self._directive, self._line = directive, line
         self._maps: dict[str, list[Write]] = {}
         self._sums: dict[str, tuple[Write, str, Expr]] = {}
+        self._moved: set[str] = set()
         self._scatters: dict[str, tuple[Write, Expr, Element]] = {}
         self._left: dict[str, list[Write]] = {}
         self._whole: dict[str, list[_Joined]] = {}
@@ -1175,7 +1228,7 @@ class Summary:
     # -- what kind of write
 
     def _classify(self, name: str, group: list[Write]) -> None:
-        group = [one for one in group if not self._unchanged(one)]
+        group = [one for one in group if not self._unchanged(name, one)]
         if not group:
             return
         write = group[0]
@@ -1243,8 +1296,10 @@ class Summary:
         nothing = pool.literal(0, part.dtype)
         each = self._values.call("where", here, part, nothing, dtype=part.dtype)
         old = self._machine._fetch(write.array, address, len(self._machine._frames) - 1)
-        total = self._values.reduce("sum", self._axis, each)
-        return Write(write.array, axes, address, self._plus("sum", old, total), write.line)
+        order = self._order(write.array, old, "sum")
+        total = self._values.reduce("sum", self._axis, self._stored(write.array, each), order)
+        whole = self._plus("sum", old, total, write.array)
+        return Write(write.array, axes, address, whole, write.line)
 
     def _position(self, name: str) -> Write | None:
         """Where the greatest, or the least, was met first, kept beside it."""
@@ -1253,6 +1308,8 @@ class Summary:
         if others or not (isinstance(chosen, Call) and chosen.function == "where"):
             return None
         condition, place, _ = chosen.operands
+        parts = [part for _, _, part in self._sums.values()]
+        condition = without_own_check(condition, *parts)
         old = self._values.pool.access(before(self._number, name), (write.address,), int64)
         here = self._values.expression(Dim.of(self._axis))
         if chosen.operands[2] is not old or place is not here or not isinstance(condition, Call):
@@ -1277,13 +1334,22 @@ class Summary:
     def _is_zero(self, value: Expr) -> bool:
         return self._values.integer(value) == 0
 
-    def _unchanged(self, write: Write) -> bool:
-        """Does it write what was there before?"""
+    def _unchanged(self, name: str, write: Write) -> bool:
+        """Does it write what was there before?  For threads that is a write as any other."""
+        if self._directive is not None and not self._in_clause(name):
+            return False
         return (
             isinstance(write.value, Access)
             and write.value.tensor == before(self._number, write.array)
             and write.value.indices == (write.address,)
         )
+
+    def _in_clause(self, array: str) -> bool:
+        found = [
+            self._machine._look(name).value
+            for _, name in (self._directive.reductions if self._directive is not None else ())
+        ]
+        return any(isinstance(one, Pointer) and one.array == array for one in found)
 
     def _accumulated(self, write: Write) -> tuple[str, Expr] | None:
         """``old + part``: the kind of reduction, and the part."""
@@ -1293,6 +1359,8 @@ class Summary:
         for kind, operator in _OPERATORS.items():
             part = _without(self._values, write.value, old, operator)
             if part is not None and not _holds_expr(part, old):
+                if isinstance(write.value, Call) and old not in write.value.operands:
+                    self._moved.add(write.array)
                 return kind, part
         return None
 
@@ -1420,7 +1488,11 @@ class Summary:
             ):
                 so_far = self._values.axis(self._axis.name, place + 1)
                 each = self._values.substitute(first, {self._axis: Dim.of(so_far)})
-                return self._values.reduce(kind, so_far, self._resolved(each))
+                if isinstance(later, Call) and before_it not in later.operands:
+                    self._moved.add(own.array)
+                order = self._order(own.array, None, kind)
+                each = self._stored(own.array, self._resolved(each))
+                return self._values.reduce(kind, so_far, each, order)
         return None
 
     def _follows(self, condition: Expr, truth: bool, fact: Dim) -> bool:
@@ -1472,34 +1544,95 @@ class Summary:
         so_far = self._values.axis(self._axis.name, Dim.of(self._axis) + through)
         each = self._values.substitute(part, {**found, self._axis: Dim.of(so_far)})
         each = self._resolved(each)
-        return self._plus(kind, start, self._values.reduce(kind, so_far, each))
+        order = self._order(array, start, kind)
+        total = self._values.reduce(kind, so_far, self._stored(array, each), order)
+        return self._plus(kind, start, total, array)
 
     def _total(self, write: Write, kind: str, part: Expr) -> Write:
         start = self._machine._fetch(write.array, write.address, len(self._machine._frames) - 1)
-        first = self._values.substitute(part, {self._axis: Dim.of(-1)})
-        if self._same(first, start) and self._integers.entails(self._axis.extent):
+        if not _is_start(kind, start) and self._integers.entails(self._axis.extent):
             longer = self._values.axis(self._axis.name, self._axis.extent + 1)
-            part = self._values.substitute(part, {self._axis: Dim.of(longer) - 1})
-            return replace(write, value=self._values.reduce(kind, longer, part))
-        total = self._values.reduce(kind, self._axis, part)
+            first = self._values.substitute(part, {self._axis: Dim.of(-1)})
+            if self._same(first, start):
+                each = self._values.substitute(part, {self._axis: Dim.of(longer) - 1})
+                return self._from_first(write, kind, longer, each, first is start)
+            found = self._read_from_the_start(write, start, longer)
+            if found is not None:
+                return self._from_first(write, kind, longer, *found)
+        order = self._order(write.array, start, kind)
+        total = self._values.reduce(kind, self._axis, self._stored(write.array, part), order)
         if self._axis in total.free:
             raise NotShown(
                 f"what is added to {_shown(write.array)} depends on the block", self._line
             )
-        return replace(write, value=self._plus(kind, start, total))
+        return replace(write, value=self._plus(kind, start, total, write.array))
+
+    def _stored(self, array: str, part: Expr) -> Expr:
+        """What is added to an array, in its type."""
+        wide = self._machine.arrays[array].ctype == "double" and part.dtype == float32
+        return self._values.wide(part) if wide else part
+
+    def _order(self, array: str, start: Expr | None, kind: str) -> orders.Order:
+        """In which order what is added to an array is added."""
+        directive = self._directive
+        return orders.named(
+            *([orders.THREADS if directive.parallel else orders.LANES] if directive else []),
+            *([orders.TERMS] if array in self._moved else []),
+            *([orders.ON] if start is not None and not _is_start(kind, start) else []),
+        )
+
+    def _from_first(
+        self, write: Write, kind: str, axis: Axis, each: Expr, is_start: bool
+    ) -> Write:  # fmt: skip
+        """A reduction that starts from its first part; ``is_start``: computed as the others are."""
+        moved = () if is_start else (orders.TERMS,)
+        order = orders.named(*self._order(write.array, None, kind), *moved)
+        each = self._stored(write.array, each)
+        return replace(write, value=self._values.reduce(kind, axis, each, order))
+
+    def _read_from_the_start(
+        self, write: Write, start: Expr, longer: Axis
+    ) -> tuple[Expr, bool] | None:  # fmt: skip
+        """``a[0] += a[i + 1]``: the parts with ``a[0]``, as elements that the loop found there.
+
+        And whether ``a[0]`` is computed as they are.
+        """
+        raw, level = self._sums[write.array][2], len(self._machine._frames) - 1
+
+        def element(tensor: str, indices: tuple[Dim, ...], dtype: DType) -> Expr | None:
+            owner, array = _before(tensor)
+            if owner == self._number and array != write.array:
+                raise NotShown(f"{_shown(array)} changes in the loop", self._line)
+            return self._machine._fetch(array, indices[0], level) if owner == self._number else None
+
+        place = Dim.of(longer) - 1
+        try:
+            first = self._values.replaced(raw, {self._axis: Dim.of(-1)}, element)
+            with self._integers.given(*self._integers.range_of(longer)):
+                each = self._values.replaced(raw, {self._axis: place}, element)
+        except NotShown:
+            return None
+        return (each, first is start) if self._same(first, start) else None
 
     def _same(self, one: Expr, other: Expr) -> bool:
+        if one is other:
+            return True
         reals = Reals(self._values)
-        return one is other or reals.normal(one) == reals.normal(other)
+        if reals.normal(one) != reals.normal(other):
+            return False
+        check_defined(self._values, reals, other, one, "a sum")
+        return True
 
-    def _plus(self, kind: str, start: Expr, total: Expr) -> Expr:
+    def _plus(self, kind: str, start: Expr, total: Expr, array: str) -> Expr:
         if _is_start(kind, start):
             return total
         operator = _OPERATORS[kind]
         if start.dtype.is_integer and kind in ("sum", "prod"):
             one, other = self._values.integer(start), self._values.integer(total)
             return self._values.expression(one + other if kind == "sum" else one * other)
-        return self._values.call(operator, start, total, dtype=start.dtype)
+        stored = self._machine._dtype(self._machine.arrays[array])
+        dtype = stored if stored.is_float else start.dtype
+        return self._values.call(operator, start, total, dtype=dtype)
 
 
 # -- helpers

@@ -10,6 +10,7 @@ rows are sums over the whole.  Nothing else is used; equal polynomials are equal
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -17,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir.dim import Axis, Derived, Dim, Element
+from symgrad.ir.dim import Axis, Derived, Dim, Element, Size
 from symgrad.ir.dtype import bool_
 from symgrad.ir.expr import Access, Call, Expr, IntValue, Literal, Reduce
 from symgrad.validate.symbolic.integers import coefficient, put, uppers
@@ -333,9 +334,11 @@ class Reals:
             and power.denominator == 1
         ):
             return self.power(operands[0], int(power))
+        if function.startswith(UNDEFINED) and len(operands) == 1:
+            return self.undefined(function.removeprefix(UNDEFINED), operands[0])
         if function in _WRAPS and getattr(operands[0].single, "kind", "") == function:
             return operands[0]
-        return Polynomial.of(Term(_SAME.get(function, function), tuple(operands)))
+        return Polynomial.of(Term(SAME.get(function, function), tuple(operands)))
 
     def _choice(self, condition: Expr, chosen: Expr, other: Expr) -> Polynomial:
         """Each side is what it is where it is chosen."""
@@ -371,12 +374,19 @@ class Reals:
         return not total.terms
 
     def _where(self, facts: Sequence[Dim], expr: Expr) -> Polynomial:
-        if not facts:
+        with self.given(*facts):
             return self.normal(expr)
+
+    @contextmanager
+    def given(self, *facts: Dim) -> Iterator[None]:
+        """With facts besides; what was made before stays as it is."""
+        if not facts:
+            yield
+            return
         outer, self._done = self._done, {}
         try:
             with self._integers.given(*facts):
-                return self.normal(expr)
+                yield
         finally:
             self._done = outer
 
@@ -398,6 +408,30 @@ class Reals:
             return Polynomial({tuple((term, -power) for term, power in monomial): 1 / value})
         lead = base.terms[0][1]
         return Polynomial.of(Term("inverse", (base.scaled(1 / lead),))).scaled(1 / lead)
+
+    def undefined(self, kind: str, value: Polynomial) -> Polynomial:
+        """At least 1 where ``value`` is not what ``kind`` says, ``positive`` and so on; else 0.
+
+        A product is 0 where a factor is.  What it is divided by is no 0, nor is ``exp``.
+        """
+        if (constant := value.constant) is not None and kind in _MEETS:
+            return ZERO if _MEETS[kind](constant) else ONE
+        if kind == "nonzero" and len(value.terms) == 1:
+            total = ZERO
+            for term, power in value.terms[0][0]:
+                if power > 0 and term.kind not in ("exp", "inverse"):
+                    root = self.undefined(kind, term.parts[0]) if term.kind == "sqrt" else None
+                    own = Polynomial.of(Term("undefined", (kind, Polynomial.of(term))))
+                    total = total + (own if root is None else root)
+            return total
+        if kind == "positive" and len(value.terms) == 1 and value.terms[0][1] > 0:
+            sizes = [term for term, _ in value.terms[0][0]]
+            if len(sizes) > 1 and all(map(_is_size, sizes)):
+                return sum((self.undefined(kind, Polynomial.of(one)) for one in sizes), ZERO)
+        if kind in _MEETS:
+            lead = value.terms[-1][1]
+            value = value.scaled(1 / (lead if kind == "nonzero" else abs(lead)))
+        return Polynomial.of(Term("undefined", (kind, value)))
 
     def _relation(self, function: str, gap: Polynomial, whole: bool) -> Polynomial:
         if function == "ne":
@@ -509,9 +543,11 @@ class Reals:
         if kind in _NOTHING and self._integers.entails(-axis.extent):
             return _NOTHING[kind]
         if kind in ASSOCIATIVE:
-            for step in _divisors(axis, body):
+            for step in divisors(axis, body):
                 if (count := axis.extent.exact_quotient(step)) is not None:
                     return self._in_rows(kind, axis, body, count, step)
+        if kind == "any" and not body.terms:
+            return ZERO
         if kind == "all":
             return ONE - self.reduce("any", axis, ONE - body)
         if kind == "max":
@@ -567,7 +603,7 @@ class Reals:
                     rest = tuple(one for one in inside if one[0] != term)
                     return self.substitute(Polynomial({rest: Fraction(1)}), {axis: place})
             if power == 1 and term.kind == "is" and term.parts[0] == "gt":
-                found = self._shorter(axis, term.parts[1])
+                found = self.shorter(axis, term.parts[1])
                 if found is not None:
                     rest = tuple(one for one in inside if one[0] != term)
                     shorter, mapping = found
@@ -583,7 +619,7 @@ class Reals:
             if term.kind == "is" and all((term, 1) in monomial for monomial, _ in rest.terms)
         ]  # fmt: skip
         for term in common:
-            found = self._shorter(axis, term.parts[1]) if term.parts[0] == "gt" else None
+            found = self.shorter(axis, term.parts[1]) if term.parts[0] == "gt" else None
             if found is not None:
                 inside = {tuple(o for o in one if o[0] != term): v for one, v in rest.terms}
                 shorter, mapping = found
@@ -603,8 +639,8 @@ class Reals:
                 return place
         return None
 
-    def _shorter(self, axis: Axis, gap: Polynomial) -> tuple[Axis, dict[Axis, Dim]] | None:
-        """``[gap > 0]`` in a sum shortens its range."""
+    def shorter(self, axis: Axis, gap: Polynomial) -> tuple[Axis, dict[Axis, Dim]] | None:
+        """``[gap > 0]`` in a sum shortens its range: to the axis, in which the old one is given."""
         dim = _as_dim(gap)
         if dim is None:
             return None
@@ -630,20 +666,29 @@ class Reals:
             _, within, content = inner.parts
             fresh = self._values.axis("u", within.extent)
             content = self.substitute(content, {within: Dim.of(fresh)})
-            flat = self._flat(axis, fresh)
-            if flat is not None:
-                whole, step = flat
-                merged = self.substitute(content, {fresh: Dim.of(whole) - step * Dim.of(axis)})
-                if axis not in merged.axes:
-                    return self.reduce(kind, whole, merged)
+            merged = self._merged(kind, axis, fresh, content)
+            if merged is not None:
+                return merged
             if axis not in frozenset(within.extent.axes):
                 return self._in_order(kind, axis, body, fresh, content)
         return self._named(kind, axis, body)
+
+    def _merged(self, kind: str, axis: Axis, inner: Axis, body: Polynomial) -> Polynomial | None:
+        """Two reductions in each other as one, where addresses go on from row to row."""
+        flat = self._flat(axis, inner)
+        if flat is None:
+            return None
+        whole, step = flat
+        merged = self.substitute(body, {inner: Dim.of(whole) - step * Dim.of(axis)})
+        return None if axis in merged.axes else self.reduce(kind, whole, merged)
 
     def _in_order(
         self, kind: str, outer: Axis, body: Polynomial, inner: Axis, content: Polynomial
     ) -> Polynomial:
         """Of two reductions in each other, the one that reads first is outside."""
+        merged = self._merged(kind, inner, outer, content)
+        if merged is not None:
+            return merged
         here = self._named(kind, outer, body)
         swapped = self.reduce(kind, outer, content)
         if swapped.single is None or swapped.single.kind != "reduce":
@@ -708,6 +753,8 @@ class Reals:
             return self.inverse(parts[0])
         if term.kind == "is":
             return self._relation(term.parts[0], parts[1], whole=_as_dim(parts[1]) is not None)
+        if term.kind == "undefined":
+            return self.undefined(term.parts[0], parts[1])
         if term.kind == "maximum":
             return self._extreme("maximum", list(parts))
         if term.kind == "positive":
@@ -752,14 +799,18 @@ def _as_dim(value: Polynomial) -> Dim | None:
     return total
 
 
-def _divisors(axis: Axis, part: Any) -> Iterator[Dim]:
+def _is_size(term: Term) -> bool:
+    return term.kind == "integer" and isinstance(term.parts[0].atom, Size)
+
+
+def divisors(axis: Axis, part: Any) -> Iterator[Dim]:
     """What an axis is divided by, as it is."""
     if isinstance(part, Polynomial):
         for monomial, _ in part.terms:
             for term, _ in monomial:
                 if axis in term.axes:
                     for one in term.parts:
-                        yield from _divisors(axis, one)
+                        yield from divisors(axis, one)
     elif isinstance(part, Dim) and axis in part.axes:
         for atom in part.atoms:
             if isinstance(atom, Derived) and (atom.function, atom.left) == (
@@ -801,7 +852,15 @@ def _least(integers: Any, left: Dim, right: Dim) -> Dim | None:
 _NOTHING = {"sum": ZERO, "any": ZERO, "prod": ONE, "all": ONE, "max": LOWEST}
 """What a reduction over nothing is."""
 _WRAPS = ("wrap_i8", "wrap_i16", "wrap_i32", "wrap_u8")
-_SAME = {"rint": "round", "root": "sqrt"}
+UNDEFINED = "undefined "
+"""Before the name of what an operand has to be: whether it is not."""
+_MEETS: dict[str, Callable[[Fraction], bool]] = {
+    "positive": lambda value: value > 0,
+    "nonnegative": lambda value: value >= 0,
+    "nonzero": lambda value: value != 0,
+}
+SAME = {"rint": "round", "root": "sqrt"}
+"""Names of functions that are other names of ops."""
 
 _RATIONAL: dict[str, Callable[[Reals, Sequence[Polynomial]], Polynomial]] = {
     "add": lambda reals, x: x[0] + x[1],

@@ -10,11 +10,11 @@ array: ``Element("@3", indices)``, whose definition is an expression of the indi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 
 from symgrad.ir.dim import Atom, Axis, Derived, Dim, Element
-from symgrad.ir.dtype import DType, bool_, int64
+from symgrad.ir.dtype import DType, bool_, float32, float64, int64
 from symgrad.ir.expr import (
     Access,
     Call,
@@ -27,7 +27,9 @@ from symgrad.ir.expr import (
     postorder,
     rebuild,
 )
+from symgrad.validate.symbolic import orders
 from symgrad.validate.symbolic.integers import BUILD, Integers, least, uppers
+from symgrad.validate.symbolic.orders import Order
 
 Elements = Callable[[str, tuple[Dim, ...], DType], Expr | None]
 """What stands for an element of an array; None where it stays."""
@@ -51,6 +53,7 @@ class Values:
         self._names: dict[tuple[tuple[Element, ...], Expr], str] = {}
         self._fresh = count()
         self._depths: dict[Expr, int] = {}
+        self._numbers: dict[Expr, bool] = {}
 
     def axis(self, name: str, extent: Dim) -> Axis:
         """An axis that nothing else is named as."""
@@ -151,7 +154,7 @@ class Values:
         return self.pool.literal(value, bool_)
 
     def _relation(self, function: str, a: Expr, b: Expr) -> Expr:
-        if a is b:  # over the reals: no NaN
+        if a is b and (not a.dtype.is_float or self._is_no_nan(a)):
             return self.truth(function in ("eq", "le", "ge"))
         if a.dtype.is_float or b.dtype.is_float:
             return self.pool.call(function, a, b, dtype=bool_)
@@ -174,7 +177,24 @@ class Values:
             return self.truth(known)
         return self.pool.call(function, a, b, dtype=bool_)
 
+    def _is_no_nan(self, expr: Expr) -> bool:
+        """Is it a real number, or an infinity, wherever the elements in it are real numbers?"""
+        if isinstance(expr, Reduce) and expr.kind in ("max", "min"):
+            return self._is_no_nan(expr.body)
+        if isinstance(expr, Call) and expr.function in ("maximum", "minimum"):
+            return all(map(self._is_no_nan, expr.operands))
+        return self._is_number(expr)
+
+    def _is_number(self, root: Expr) -> bool:
+        for one in postorder([root], self._numbers):
+            inside = all(self._numbers[part] for part in one.args)
+            self._numbers[one] = inside and _is_total(one)
+        return self._numbers[root]
+
     def _choice(self, condition: Expr, chosen: Expr, other: Expr, *, dtype: DType) -> Expr:
+        condition = without_own_check(condition, chosen, other)
+        if is_never(condition) and _is_asked_of(condition, other):
+            return other
         if isinstance(condition, Literal):
             return chosen if condition.value else other
         if chosen is other:
@@ -188,28 +208,37 @@ class Values:
                 return self.pool.call("minimum" if upper else "maximum", chosen, other, dtype=dtype)
         return self.pool.call("where", condition, chosen, other, dtype=dtype)
 
-    def reduce(self, kind: str, axis: Axis, body: Expr) -> Expr:
+    def reduce(self, kind: str, axis: Axis, body: Expr, order: Order = ()) -> Expr:
         """A reduction over an axis; one over blocks of a range is one over the range."""
         if (body.dtype.is_float or body.dtype == bool_) and self.integers.entails(-axis.extent):
             nothing = _NOTHING.get(kind)
             if nothing is not None:
                 return self.pool.literal(nothing, body.dtype)
-        if isinstance(body, Reduce) and body.kind == kind and kind in ASSOCIATIVE:
-            joined = self.joined(axis, body.axis)
+        part = narrow(body)
+        if isinstance(part, Reduce) and part.kind == kind and kind in ASSOCIATIVE:
+            joined = self.joined(axis, part.axis)
             if joined is not None:
                 whole, step = joined
-                inner = self.substitute(body.body, {body.axis: Dim.of(whole) - step * Dim.of(axis)})
+                inner = self.substitute(part.body, {part.axis: Dim.of(whole) - step * Dim.of(axis)})
                 if axis not in inner.free:
-                    return self.reduce(kind, whole, inner)
-        return self._named(kind, axis, body)
+                    order = orders.joined(order, part.order, step)
+                    if part is body:
+                        return self.reduce(kind, whole, inner, order)
+                    order = orders.named(*order, orders.DOUBLE)
+                    return self.wide(self.reduce(kind, whole, inner, order))
+        return self._named(kind, axis, body, order)
 
-    def _named(self, kind: str, axis: Axis, body: Expr) -> Expr:
+    def wide(self, value: Expr) -> Expr:
+        """A float32 as a float64."""
+        return self.pool.call("cast", value, dtype=float64)
+
+    def _named(self, kind: str, axis: Axis, body: Expr, order: Order) -> Expr:
         """With an axis that is named by how deep it lies, so that equal reductions are one."""
         name = Axis(f"#r{1 + self._depth(body)}", axis.extent)
         if not self.integers.has_facts(axis) and name not in body.free:
             body = self.substitute(body, {axis: Dim.of(name)})
             axis = name
-        return self.pool.reduce(kind, axis, body)
+        return self.pool.reduce(kind, axis, body, order if kind in orders.ROUNDED else ())
 
     def _depth(self, root: Expr) -> int:
         """How many reductions lie in each other."""
@@ -227,7 +256,7 @@ class Values:
         limits = uppers(inner.extent)
         if outer not in free_axes(limits):
             return None
-        for step in limits:
+        for step in (*limits, *self._block(outer, limits)):
             if outer in step.axes:
                 continue
             ends = [limit + step * Dim.of(outer) for limit in limits if limit != step]
@@ -243,6 +272,15 @@ class Values:
                     return self.axis(inner.name, whole), step
         return None
 
+    def _block(self, outer: Axis, limits: Sequence[Dim]) -> Iterator[Dim]:
+        """The length of a block, where it is known that none is longer."""
+        trips = outer.extent.atom
+        if isinstance(trips, Element) and len(trips.indices) == 2:
+            step = trips.indices[1]
+            with self.integers.given(*self.integers.range_of(outer)):
+                if any(self.integers.entails(step - limit) for limit in limits):
+                    yield step
+
     # -- replacement
 
     def substitute(self, root: Expr, mapping: Mapping[Axis, Dim]) -> Expr:
@@ -256,6 +294,66 @@ class Values:
     def index(self, dim: Dim, mapping: Mapping[Atom, Dim], elements: Elements | None) -> Dim:
         """An index expression with axes and elements replaced."""
         return _Replacing(self, dict(mapping), elements).dim(dim)
+
+
+def narrow(value: Expr) -> Expr:
+    """The float32 that a float64 is; else itself."""
+    if isinstance(value, Call) and value.function == "cast" and value.dtype == float64:
+        return value.operands[0] if value.operands[0].dtype == float32 else value
+    return value
+
+
+def without_own_check(condition: Expr, *values: Expr) -> Expr:
+    """``c || v != v``, where ``v`` is one of ``values``, without what is false of numbers."""
+    if isinstance(condition, Call) and condition.function == "logical_or":
+        for check, rest in (condition.operands, condition.operands[::-1]):
+            if _compares_itself(check) and check.args[0] in values:
+                return rest
+    return condition
+
+
+def _is_asked_of(condition: Expr, value: Expr) -> bool:
+    """Is what ``is_never`` is true of about nothing but parts that ``value`` computes with?"""
+    if isinstance(condition, Call) and condition.function == "logical_or":
+        return all(_is_asked_of(one, value) for one in condition.operands)
+    if _compares_itself(condition) and condition.args[0] is value:
+        return True
+    if isinstance(value, Call) and value.function in ("maximum", "minimum"):
+        return any(_is_asked_of(condition, one) for one in value.operands)
+    if isinstance(condition, Reduce) and isinstance(value, Reduce) and condition.axis == value.axis:
+        return _is_asked_of(condition.body, value.body)
+    return False
+
+
+def is_never(condition: Expr) -> bool:
+    """Is it false for real numbers: ``v != v``, of whatever; of any, one of these?"""
+    if isinstance(condition, Reduce):
+        return condition.kind == "any" and is_never(condition.body)
+    if not isinstance(condition, Call):
+        return False
+    if condition.function == "logical_or":
+        return all(map(is_never, condition.operands))
+    if condition.function == "logical_and":
+        return any(map(is_never, condition.operands))
+    return _compares_itself(condition)
+
+
+def _compares_itself(condition: Expr) -> bool:
+    """Is it ``v != v``, or ``v < v``?"""
+    if not isinstance(condition, Call) or condition.function not in ("ne", "lt", "gt"):
+        return False
+    return condition.operands[0] is condition.operands[1]
+
+
+def _is_total(one: Expr) -> bool:
+    """Is it a real number where its operands are?"""
+    if isinstance(one, Literal):
+        return math.isfinite(one.value)
+    if isinstance(one, Access):
+        return " " not in one.tensor  # no element of before an iteration, which may be anything
+    if isinstance(one, Reduce):
+        return one.kind == "sum"
+    return isinstance(one, IntValue) or (isinstance(one, Call) and one.function in _TOTAL)
 
 
 def facts_of(values: Values, condition: Expr, truth: bool) -> list[Dim]:
@@ -324,11 +422,11 @@ class _Replacing:
         extent = self.dim(root.axis.extent)
         bound = root.axis in self._mapping or root.axis in self._targets
         if extent == root.axis.extent and not bound:
-            return values.reduce(root.kind, root.axis, self.expression(root.body))
+            return values.reduce(root.kind, root.axis, self.expression(root.body), root.order)
         axis = values.axis(root.axis.name, extent)
         inner = {**self._mapping, root.axis: Dim.of(axis)}
         body = _Replacing(values, inner, self._elements).expression(root.body)
-        return values.reduce(root.kind, axis, body)
+        return values.reduce(root.kind, axis, body, root.order)
 
     def _choice(self, root: Call) -> Expr:
         """Each side is read where it is chosen."""
@@ -392,3 +490,8 @@ class _Replacing:
 
 _RELATIONS = ("eq", "ne", "lt", "le", "gt", "ge")
 _OPPOSITE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
+_TOTAL = frozenset((
+    "add", "sub", "mul", "neg", "square", "abs", "maximum", "minimum", "relu", "shift", "exp",
+    "tanh", "sigmoid", "cast", "where",
+))  # fmt: skip
+"""Some ops that are defined for all real numbers."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from symgrad.ir.dim import Dim, maximum, minimum
+from symgrad.validate.wrappers.forms import is_of_kinds, is_of_numbers, locals_of
 from symgrad.validate.wrappers.sizes import relation
 from symgrad.validate.wrappers.state import State
 from symgrad.validate.wrappers.values import (
@@ -59,12 +60,15 @@ class End:
 
 
 class Machine:
-    """Runs functions of one text.
+    """Runs one function of a text.
 
     ``globals``: what its names stand for; ``calling``: what a call of a kernel does that returns 0.
     """
 
-    def __init__(self, globals_: Mapping[str, Any], calling: Calling) -> None:
+    def __init__(
+        self, function: ast.FunctionDef, globals_: Mapping[str, Any], calling: Calling
+    ) -> None:
+        self._locals = locals_of(function)
         self._globals = globals_
         self._calling = calling
         self._fresh = 0
@@ -129,12 +133,13 @@ class Machine:
         ends: list[End] = []
         for truth, block in ((True, one.body), (False, one.orelse)):
             other = state.copy()
-            if self._assume(one.test, truth, other):
+            if self._test(one.test, truth, other):
                 ends += self.run(block, other)
         quiet = not any(
             isinstance(node, ast.Assign) for part in one.body for node in ast.walk(part)
         )
         falling = [end for end in ends if end.how == FALL]
+        quiet = quiet and all(end.state.called == state.called for end in falling)
         if len(falling) > 1 and quiet and not one.orelse:
             found = self._joined(falling, state)
             ends = [end for end in ends if end.how != FALL] + [found]
@@ -222,16 +227,27 @@ class Machine:
 
     # -- tests
 
+    def _test(self, test: ast.expr, truth: bool, state: State) -> bool:
+        """A whole test: the call of a kernel, its opposite, or what is known without a call."""
+        negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+        call = test.operand if isinstance(test, ast.UnaryOp) and negated else test
+        if isinstance(call, ast.Call):
+            function = self._value(call.func, state)
+            if isinstance(function, KernelName) and not call.keywords:
+                self._call_kernel(function, call, truth != negated, state)
+                return True
+        return self._assume(test, truth, state)
+
     def _assume(self, test: ast.expr, truth: bool, state: State) -> bool:
         """Add what a test says where it is true, or false; False where it cannot be."""
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             return self._assume(test.operand, not truth, state)
         if isinstance(test, ast.BoolOp) and not self._of_numbers(test, state):
+            if not is_of_kinds(test):
+                raise NotShown(f"the test {ast.unparse(test)}", test.lineno)
             if isinstance(test.op, ast.And) == truth:
                 return all(self._assume(one, truth, state) for one in test.values)
             return True
-        if isinstance(test, ast.Call):
-            return self._call_kernel(test, truth, state)
         condition = self._of_numbers(test, state)
         if condition:
             if truth:
@@ -243,22 +259,38 @@ class Machine:
 
     def _of_numbers(self, test: ast.expr, state: State) -> str:
         """A condition on plain numbers, in one spelling; empty for anything else."""
-        names = [one.id for one in ast.walk(test) if isinstance(one, ast.Name)]
-        known = {name: state.names.get(name) for name in names if name not in ("min", "max")}
-        if not known or not all(isinstance(value, Number) for value in known.values()):
+        called = {one.func for one in ast.walk(test) if isinstance(one, ast.Call)}
+        known: dict[str, int] = {}
+        for node in ast.walk(test):
+            if not isinstance(node, ast.Name):
+                continue
+            value = self._value(node, state) if self._has(node.id, state) else None
+            if node in called:
+                if value not in (Known("min"), Known("max")):
+                    return ""
+            elif isinstance(value, Number) and value in state.types:
+                known[node.id] = value.position
+            else:
+                return ""
+        if not known or not is_of_numbers(test):
             return ""
-        places = {name: value.position for name, value in known.items() if value is not None}
-        return spelled(test, places)
+        return spelled(test, known)
 
-    def _call_kernel(self, test: ast.Call, truth: bool, state: State) -> bool:
-        """The status of a call: 0 is false."""
-        function = self._value(test.func, state)
-        if not isinstance(function, KernelName) or test.keywords:
-            raise NotShown(f"the test {ast.unparse(test)}", test.lineno)
-        if not truth:
-            arguments = [self._value(one, state) for one in test.args]
-            self._calling(function.name, arguments, state, test.lineno)
-        return True
+    def _call_kernel(
+        self, function: KernelName, call: ast.Call, failed: bool, state: State
+    ) -> None:
+        """A call, the only one of its path; where it fails, what it wrote holds nothing known."""
+        if state.called:
+            raise NotShown(f"a second kernel is called: {function.name}", call.lineno)
+        state.called = True
+        arguments = [self._value(one, state) for one in call.args]
+        if not failed:
+            self._calling(function.name, arguments, state, call.lineno)
+            return
+        for one in arguments:
+            if isinstance(one, Pointer):
+                state.holds.pop(one.array, None)
+                state.written.pop(one.array, None)
 
     def _compare(self, test: ast.Compare, truth: bool, state: State) -> bool:
         left, right = self._value(test.left, state), self._value(test.comparators[0], state)
@@ -331,13 +363,14 @@ class Machine:
 
     # -- expressions
 
-    def _value(self, node: ast.expr, state: State) -> Any:  # noqa: C901
+    def _has(self, name: str, state: State) -> bool:
+        return name in (state.names if name in self._locals else self._globals)
+
+    def _value(self, node: ast.expr, state: State) -> Any:
         if isinstance(node, ast.Name):
-            if node.id in state.names:
-                return state.names[node.id]
-            if node.id not in self._globals:
+            if not self._has(node.id, state):
                 raise NotShown(f"the name {node.id}", node.lineno)
-            return self._globals[node.id]
+            return state.names[node.id] if node.id in self._locals else self._globals[node.id]
         if isinstance(node, ast.Constant):
             value = node.value
             return Dim.of(value) if type(value) is int else value
@@ -455,8 +488,9 @@ class Machine:
         kinds = len(given) in (2, 3) and isinstance(given[0], CArray)
         if not kinds or not isinstance(given[1], Thing) or given[2:] not in ([], [True]):
             raise NotShown(f"the expression {ast.unparse(node)}", node.lineno)
-        fresh = given[1].name.startswith("array ")
-        return Pointer(given[1], given[0].base, writable=fresh or len(given) == 3)
+        if len(given) == 3 and not given[1].of_out:
+            raise NotShown(f"{ast.unparse(node.args[1])} is not to be written", node.lineno)
+        return Pointer(given[1], given[0].base, writable=given[1].fresh or len(given) == 3)
 
 
 def _thing(value: Thing | Number) -> Thing:

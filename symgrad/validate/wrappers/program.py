@@ -7,7 +7,8 @@ raises NotShown.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -41,7 +42,11 @@ _IMPORTS: dict[tuple[str, str], Any] = {
     ("values", "AS_COMPILED"): Known("AS_COMPILED"),
     ("workspace", "workspace"): Path("workspace"),
 }  # fmt: skip
-_RUNTIMES = ("symgrad.runtime.", "._runtime.")
+_RUNTIMES = {"symgrad.runtime.": "symgrad.abi", "._runtime.": "._runtime.abi"}
+"""Where the modules of the runtime lie, and where the records do; a text takes all from one."""
+_OUTSIDE = ("__future__", "typing", "math", "numpy")
+_ENTRIES = ("inference", "forward", "backward")
+_COOKIE = re.compile(r"[ \t\f]*#.*?coding[:=]")
 _RECORDS = ("Array", "Backward", "Binding", "Case", "Kernel", "Op", "Residual", "Value")
 _PYTHON = ("type", "tuple", "len", "float", "int", "min", "max")
 
@@ -64,13 +69,18 @@ class Program:
 
 def read(text: str) -> Program:
     """A wrapper.  Raises NotShown."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.isprintable() or (number <= 2 and _COOKIE.match(line)):
+            raise NotShown("characters, or a coding, that other readers read otherwise", number)
     try:
         tree = ast.parse(text)
+        compile(text, "wrapper", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError) as problem:
         raise NotShown(f"it is no Python: {problem}", getattr(problem, "lineno", 0) or 0) from None
     reader = _Reader()
     for statement in tree.body:
         reader.statement(statement)
+    reader.finish()
     return reader.program
 
 
@@ -78,7 +88,7 @@ class _Reader:
     def __init__(self) -> None:
         self.program = Program({name: Known(name) for name in _PYTHON})
         self._classes: list[str] = []
-        self._given: tuple[Any, ...] | None = None
+        self._runtime: str | None = None
 
     def statement(self, node: ast.stmt) -> None:
         """One statement of the module."""
@@ -87,27 +97,50 @@ class _Reader:
         elif isinstance(node, ast.ClassDef):
             self._class(node)
         elif isinstance(node, ast.FunctionDef):
-            if node.name in self.program.functions or node.decorator_list:
-                raise NotShown(f"{node.name} is defined in another way", node.lineno)
-            self.program.functions[node.name] = node
-            self._name(node.name, Defined(node.name), node.lineno)
+            self._function(node)
         elif isinstance(node, ast.Assign) and len(node.targets) == 1:
             target = node.targets[0]
             if not isinstance(target, ast.Name):
                 raise NotShown(f"an assignment to {ast.unparse(target)}", node.lineno)
             if target.id == "__all__":
-                if ast.literal_eval(node.value) != ["OP", "backward", "forward", "inference"]:
+                if ast.unparse(node.value) != "['OP', 'backward', 'forward', 'inference']":
                     raise NotShown("it offers other names", node.lineno)
                 return
-            value = self._value(node.value)
-            renames = isinstance(value, Defined) and value.name == target.id
-            if target.id in self.program.globals and not renames:
-                raise NotShown(f"{target.id} is assigned twice", node.lineno)
-            self._name(target.id, value, node.lineno)
+            self._name(target.id, self._value(node.value), node.lineno)
         elif not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
             raise NotShown(f"the statement {ast.unparse(node).splitlines()[0]}", node.lineno)
 
+    def _function(self, node: ast.FunctionDef) -> None:
+        if node.decorator_list:
+            raise NotShown(f"{node.name} is defined in another way", node.lineno)
+        for default in (*node.args.defaults, *node.args.kw_defaults):
+            if default is None or isinstance(default, ast.Constant):
+                continue
+            if self._value(default) != Known("AS_COMPILED"):
+                raise NotShown(f"a default of {node.name}", node.lineno)
+        self.program.functions[node.name] = node
+        self._name(node.name, Defined(node.name), node.lineno)
+
+    def finish(self) -> None:
+        """All has been read."""
+        program = self.program
+        if "annotations" not in program.globals:
+            raise NotShown("its annotations are evaluated", 1)
+        tables = [one for one in program.globals.values() if isinstance(one, Table)]
+        held = [each for one in tables for _, value in one.entries for each in _flat(value)]
+        known = {*_ENTRIES, *(one.name for one in held if isinstance(one, Defined))}
+        for name, node in program.functions.items():
+            found = program.globals[name]
+            if name not in known or not isinstance(found, Defined) or found.name != name:
+                raise NotShown(f"{name} is a function that no call reaches", node.lineno)
+
     def _name(self, name: str, value: Any, line: int) -> None:
+        old = self.program.globals.get(name)
+        renames = isinstance(value, Defined) and value.renamed and old == Defined(value.name)
+        if (name in self.program.globals and not (renames and value.name == name)) or (
+            name.startswith("__")
+        ):
+            raise NotShown(f"{name} is assigned twice", line)
         if isinstance(value, abi.Op):
             if name != "OP" or self.program.op is not None:
                 raise NotShown("a second record", line)
@@ -117,17 +150,23 @@ class _Reader:
 
     def _import(self, node: ast.ImportFrom) -> None:
         module = "." * node.level + (node.module or "")
-        if module in ("symgrad.abi", "._runtime.abi"):
-            module = "abi"
-        for prefix in _RUNTIMES:
-            module = module.removeprefix(prefix)
         for one in node.names:
-            found = _IMPORTS.get((module, one.name))
+            found = _IMPORTS.get((self._module(module), one.name))
             if found is None:
                 raise NotShown(f"{one.name} is imported from {module}", node.lineno)
-            if found in (Known("annotations"), Known("Any")):
-                continue
             self._name(one.asname or one.name, found, node.lineno)
+
+    def _module(self, module: str) -> str:
+        """A module of the runtime by its last name, and no module of two runtimes."""
+        if module in _OUTSIDE:
+            return module
+        for prefix, records in _RUNTIMES.items():
+            if self._runtime in (None, prefix) and (
+                module == records or (module.startswith(prefix) and not module.endswith("abi"))
+            ):
+                self._runtime = prefix
+                return "abi" if module == records else module.removeprefix(prefix)
+        return ""
 
     def _class(self, node: ast.ClassDef) -> None:
         """What forward keeps, which is a tuple with names."""
@@ -138,11 +177,17 @@ class _Reader:
         for one in node.body:
             if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant):
                 continue
-            target = one.targets[0] if isinstance(one, ast.Assign) else None
-            if not isinstance(one, ast.Assign) or not isinstance(target, ast.Name):
+            targets = one.targets if isinstance(one, ast.Assign) else []
+            if not isinstance(one, ast.Assign) or len(targets) != 1:
+                raise NotShown(f"the class {node.name} defines something else", one.lineno)
+            (target,) = targets
+            if not isinstance(target, ast.Name) or target.id in said:
                 raise NotShown(f"the class {node.name} defines something else", one.lineno)
             said[target.id] = self._value(one.value)
-        if not said.keys() <= {"__slots__", "fields", "numbers", "op"}:
+        known = {"__slots__": (), "op": self.program.op and self.program.op.name}
+        if not said.keys() <= {*known, "fields", "numbers"} or any(
+            said.get(name) != value for name, value in known.items()
+        ):
             raise NotShown(f"the class {node.name} defines something else", node.lineno)
         place = len(self._classes)
         self._classes.append(node.name)
@@ -184,6 +229,8 @@ class _Reader:
     def _call(self, node: ast.Call) -> Any:
         function = self._value(node.func)
         name = function.name if isinstance(function, (Known, Path)) else ""
+        if node.keywords and name not in _RECORDS:
+            raise NotShown(f"the expression {ast.unparse(node)[:80]}", node.lineno)
         if name == "beside" and len(node.args) == 2 and ast.unparse(node.args[0]) == "__file__":
             if self._value(node.args[1]) is self.program.op and self.program.op is not None:
                 return Path("library")
@@ -202,6 +249,14 @@ class _Reader:
             except (TypeError, KeyError):
                 pass
         raise NotShown(f"the expression {ast.unparse(node)[:80]}", node.lineno)
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    if isinstance(value, tuple):
+        for one in value:
+            yield from _flat(one)
+    else:
+        yield value
 
 
 def _well_typed(value: Any) -> Any:

@@ -158,7 +158,7 @@ class Record:
         state.array(thing, array.dtype, tuple(map(self.dim, array.dims)))
         if holds is not None:
             state.holds[thing] = holds
-        return Pointer(thing, "", writable=True, free=array.strides)
+        return Pointer(thing, "", writable=holds is None, free=array.strides)
 
     def _arguments(
         self, state: State, kernel: abi.Kernel, given: Mapping[str, Node]

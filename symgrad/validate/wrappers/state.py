@@ -48,7 +48,7 @@ class State:
     of arrays; ``types``: of numbers; ``none``: whether it is None; ``conditions``: what holds of
     numbers; ``checked``: the plain values that were compared with what is compiled in.
     ``holds``: the values of arrays: a node, or None for all zeros.  ``written``: which call wrote
-    an array, as which output.
+    an array, as which output.  ``called``: a kernel was called.
     """
 
     names: dict[str, Any]
@@ -63,6 +63,7 @@ class State:
     checked: set[str] = field(default_factory=set)
     holds: dict[Thing, Node | None] = field(default_factory=dict)
     written: dict[Thing, tuple[Call, str]] = field(default_factory=dict)
+    called: bool = False
 
     def copy(self) -> State:
         """The same, for another path."""
@@ -70,6 +71,7 @@ class State:
             dict(self.names), self.facts.copy(), set(self.arrays), set(self.tuples),
             dict(self.dtypes), dict(self.shapes), dict(self.types), dict(self.none),
             set(self.conditions), set(self.checked), dict(self.holds), dict(self.written),
+            self.called,
         )  # fmt: skip
 
     def array(self, thing: Thing, dtype: str, shape: Shape) -> None:

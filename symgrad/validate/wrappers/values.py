@@ -6,6 +6,7 @@ In: nothing.  Out: frozen values, and the two ways in which a text is rejected. 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -45,6 +46,16 @@ class Thing:
     """An object of which only the facts of a path are known: a parameter, a residual, an array."""
 
     name: str
+
+    @property
+    def fresh(self) -> bool:
+        """Has the function made this array itself?"""
+        return self.name.startswith("array ")
+
+    @property
+    def of_out(self) -> bool:
+        """Is it ``out``, or a part of it?"""
+        return re.fullmatch(r"out(\[\d+\])?", self.name) is not None
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from symgrad.ir.function import FunctionGraphs
 from symgrad.ir.graph import Graph, Node
 from symgrad.validate.source import Header
 from symgrad.validate.symbolic.kernel import Outcome
+from symgrad.validate.wrappers.forms import check_chooses, check_straight, check_tries
 from symgrad.validate.wrappers.machine import FALL, RAISE, RETURN, End, Machine, spelled
 from symgrad.validate.wrappers.meaning import Item, Meaning
 from symgrad.validate.wrappers.program import Program, read
@@ -42,15 +43,19 @@ from symgrad.validate.wrappers.values import (
 
 
 def validate(
-    text: str, header: Header, graphs: FunctionGraphs, kernels: Mapping[str, Graph]
+    text: str, header: Header, op: abi.Op, graphs: FunctionGraphs, kernels: Mapping[str, Graph]
 ) -> Outcome:
     """Does the wrapper ``text`` call the kernels as their graphs and the Function say?
 
+    ``op``: the record of calls, by which the C is validated; that of the text is the same.
     ``graphs``: as kernels were made of them; ``kernels``: the graph of each kernel, against which
     the C is validated.
     """
     try:
-        paths = _Wrapper(read(text), header, graphs, kernels).check()
+        program = read(text)
+        if program.op != op:
+            raise NotShown("the record of calls is not that of the C", program.line)
+        paths = _Wrapper(program, header, graphs, kernels).check()
     except Wrong as problem:
         return Outcome(False, f"wrong: {problem.reason}", problem.line)
     except NotShown as problem:
@@ -59,6 +64,8 @@ def validate(
         return Outcome(False, "it is nested too deeply")
     except SyntaxError as problem:
         return Outcome(False, f"{problem.text} in its record is no expression")
+    except Exception as error:  # nothing passes by default
+        return Outcome(False, f"not understood: {type(error).__name__}: {error}")
     return Outcome(True, paths=paths)
 
 
@@ -233,6 +240,7 @@ class _Forward:
                 Number(numbers.index(value)) if value.number else Thing(f"value {value.name}")
             )
         state.names["out"] = Thing("out")
+        check_tries(self.function)
         body = list(self.function.body)
         blocks = [one for one in body if isinstance(one, ast.Try)]
         if len(blocks) != len(self.wrapper.op.cases):
@@ -242,11 +250,11 @@ class _Forward:
     def _blocks(self, body: Sequence[ast.stmt], state: State) -> None:
         """One case is tried after the other; then the runtime is called."""
         case = 0
+        machine = Machine(self.function, self.wrapper.program.globals, self._calling)
         for one in body:
             self._case = min(case, len(self.wrapper.op.cases) - 1)
             meaning = self.wrapper.meanings[self._case]
             self._give(state, meaning)
-            machine = Machine(self.wrapper.program.globals, self._calling)
             ends = machine.run([one], state)
             for end in ends:
                 self._end(end)
@@ -409,6 +417,7 @@ class _Forward:
             raise Wrong(f"{self.name} does not return {len(case.outputs)} outputs", end.line)
         given = end.state.none.get((Thing("out"), "none")) is False
         sizes = self._sizes(end.state, end.line)
+        check_memory(found, end)
         for place, array in enumerate(found):
             into = Thing(f"out[{place}]") if several else Thing("out")
             name = case.output_names[place]
@@ -476,7 +485,9 @@ class _Backward:
         cotangents = [Thing(f"cotangent {i}") for i in range(count)]
         state = State(dict(zip(names, [Thing("residuals"), *cotangents], strict=True)))
         state.names |= {name: Thing(name) for name in last}
-        ends = Machine(self.wrapper.program.globals, self._refuse).run(self.function.body, state)
+        check_chooses(self.function)
+        machine = Machine(self.function, self.wrapper.program.globals, self._refuse)
+        ends = machine.run(self.function.body, state)
         tables = [self._table(end, cotangents) for end in ends]
         self.wrapper.paths += len(ends)
         found = [one for one in tables if one is not None]
@@ -528,7 +539,8 @@ class _Backward:
         if not simple or len(names) != count + 2:
             raise Wrong(f"{function.name} takes other arguments", function.lineno)
         state = self._start(names)
-        machine = Machine(self.wrapper.program.globals, self._calling)
+        check_straight(function)
+        machine = Machine(function, self.wrapper.program.globals, self._calling)
         ends = machine.run(function.body, state)
         for end in ends:
             self.wrapper.paths += 1
@@ -589,6 +601,7 @@ class _Backward:
         case = self.wrapper.graphs.cases[self._case]
         if not isinstance(end.value, tuple) or len(end.value) != len(mask):
             raise Wrong(f"backward does not return {len(mask)} gradients", end.line)
+        check_memory([one for one in end.value if one is not None], end)
         given = end.state.none.get((Thing("out"), "none")) is False
         for place, (array, wanted) in enumerate(zip(end.value, mask, strict=True)):
             name = f"the gradient of {self.wrapper.graphs.input_names[place]}"
@@ -658,6 +671,22 @@ def check_array(array: Any, node: Node, shape: Shape, end: End, name: str) -> No
             state.facts.require(one, other, f"an axis of {name}", end.line)
         elif one != other:
             raise Wrong(f"{name} has the shape {_text(found)}, not {_text(wanted)}", end.line)
+
+
+def check_memory(results: Sequence[Any], end: End) -> None:
+    """Each result is an array of its own, fresh or of ``out``; nothing else of it is written."""
+    state = end.state
+    absent = state.none.get((Thing("out"), "none"))
+    if absent is None:
+        raise Wrong("it is not looked at whether out is given", end.line)
+    for array in results:
+        if not isinstance(array, Thing) or not (array.fresh if absent else array.of_out):
+            raise Wrong(f"a result is no {'new array' if absent else 'array of out'}", end.line)
+    if len(set(results)) < len(results):
+        raise Wrong("two results are one array", end.line)
+    for array in state.written:
+        if not array.fresh and array not in results:
+            raise Wrong(f"{array.name} is written, and not returned", end.line)
 
 
 def _text(shape: Shape) -> str:

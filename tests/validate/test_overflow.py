@@ -1,0 +1,238 @@
+"""What a kernel computes in ``int64_t`` does not overflow, within limits that are said."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Mapping
+from itertools import product
+
+import pytest
+
+from symgrad.ir.atoms import Atom, Size
+from symgrad.ir.dim import Axis, Dim, Element
+from symgrad.ir.dtype import int64
+from symgrad.ir.graph import Graph
+from symgrad.ir.types import TensorType
+from symgrad.kernels import KernelPlan
+from symgrad.validate.symbolic import overflow
+from symgrad.validate.symbolic.integers import TRIPS, Integers, least, quotient
+from symgrad.validate.symbolic.kernel import validate
+from symgrad.validate.symbolic.memory import NotShown
+from symgrad.validate.symbolic.overflow import Limits, Reach
+from symgrad.validate.symbolic.values import Values
+from tests.codegen import programs
+from tests.validate.test_symbolic import Emitted, emitted, kernels
+
+N, M, K = (Dim.size(name) for name in "nmk")
+FORWARD = "nn_softmax_forward"
+
+# -- against all numbers of 8 bits
+
+
+@pytest.mark.parametrize("seeds", [range(40), pytest.param(range(40, 400), marks=pytest.mark.slow)])
+def test_what_is_shown_to_fit_does_in_8_bits(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(overflow, "BITS", 3)
+    monkeypatch.setattr(overflow, "_LARGEST", 127)
+    shown, limited = 0, 0
+    for seed in seeds:
+        integers = Integers()
+        limits = Limits([N * M * K], 0)
+        limits.grant(N * M)
+        reach = Reach(integers, Values(integers), limits)
+        reach.named(GROUPS, [Dim.of(1), quotient(N, Dim.of(2))])
+        integers.limit("t", -5, 5)
+        integers.bound("#groups", lambda _: [Dim.of(GROUPS) - 1])
+        integers.know(BLOCKS, N - 1 - (M + 1) * Dim.of(BLOCKS))
+        rng = random.Random(seed)
+        values = list(computed(rng))
+        for value in values:
+            reach.computed(value, 1)
+        try:
+            reach.settle()
+        except NotShown:
+            continue
+        shown += 1
+        limited += bool(limits.stated)
+        met = list(admitted(limits.stated))
+        met.sort(key=lambda sizes: sizes["n"] * sizes["m"] * sizes["k"])
+        for sizes in [*met[-15:], *rng.sample(met, min(len(met), 15))]:
+            for value in values:
+                for number in numbers(value, sizes):
+                    assert -128 <= number <= 127, (seed, str(value), sizes, limits.stated)
+    assert shown > len(seeds) / 4
+    assert limited > len(seeds) / 20
+
+
+GROUPS = Element("#groups", (N,))
+"""``n < 4 ? 1 : n / 2``, as a function of the C."""
+SHORT = Element("t", ())
+"""An element of an array of -5 to 5."""
+BLOCKS = Axis("q", Dim.of(Element(TRIPS, (N, M + 1))))
+"""The rounds of a loop from 0 to n, by steps of m + 1."""
+
+
+def computed(rng: random.Random) -> Iterator[Dim]:
+    """The integers of a small program, each computed from those before it."""
+    blocks = Axis("b", quotient(N + 1, Dim.of(2)))
+    inside = Axis("i", least(Dim.of(2), N - 2 * Dim.of(blocks)))
+    row = 2 * Dim.of(blocks) + Dim.of(inside)
+    found = [
+        N, M, K, Dim.of(Axis("j", M)), Dim.of(Axis("p", K)), row, N - row, Dim.of(1), Dim.of(3),
+        least(N, Dim.of(4)), Dim.of(GROUPS), quotient(N + Dim.of(GROUPS) - 1, Dim.of(GROUPS)),
+        (M + 1) * Dim.of(BLOCKS), Dim.of(Axis("g", Dim.of(GROUPS))), Dim.of(SHORT),
+        least(N - 5 * K, M - 2), quotient(7 * N, M + 1), quotient(5 * N, Dim.of(2)),
+    ]  # fmt: skip
+    for _ in range(rng.randint(2, 6)):
+        one, other = rng.choice(found), rng.choice(found)
+        kind = rng.choice("+*-/%**")
+        if kind in "/%":
+            other = rng.choice([Dim.of(2), Dim.of(3), M + 1, Dim.of(GROUPS)])
+            whole = quotient(one, other)
+            made = whole if kind == "/" else one - other * whole
+            if any(factor < 0 for _, factor in one.terms) or SHORT in one.atoms:
+                continue
+        else:
+            made = {"+": one + other, "-": one - other, "*": one * other}[kind]
+        found.append(made)
+        yield made
+
+
+def admitted(stated: tuple[str, ...]) -> Iterator[dict[str, int]]:
+    """All sizes that meet what is granted, and what is stated."""
+    for found in product(range(8), repeat=3):
+        sizes = dict(zip("nmk", found, strict=True))
+        counted = {name: max(1, size) for name, size in sizes.items()}
+        if counted["n"] * counted["m"] < 8 and all(eval(one, {}, counted) for one in stated):
+            yield sizes
+
+
+def numbers(value: Dim, sizes: Mapping[str, int]) -> Iterator[int]:
+    """Its value for all values of its axes, those that others depend on first."""
+    known: dict[Atom, int] = {Size(name): size for name, size in sizes.items()}
+
+    def lookup(atom: Atom) -> int:
+        if atom in known or not isinstance(atom, Element):
+            return known[atom]
+        first, *others = (one.evaluate(lookup) for one in atom.indices)
+        if atom.tensor == TRIPS:
+            return -(-first // others[0])
+        return 1 if first < 4 else first // 2
+
+    def walk(axes: list[Axis]) -> Iterator[int]:
+        if not axes:
+            for short in (-5, 5) if SHORT in value.atoms else (0,):
+                known[SHORT] = short
+                yield value.evaluate(lookup)
+            return
+        for place in range(axes[0].extent.evaluate(lookup)):
+            known[axes[0]] = place
+            yield from walk(axes[1:])
+
+    inner = {axis for one in value.axes for axis in one.extent.axes}
+    yield from walk(sorted({*value.axes, *inner}, key=lambda one: len(one.extent.axes)))
+
+
+def test_what_is_known_of_an_element_at_one_place_is_not_elsewhere() -> None:
+    integers = Integers()
+    values, limits = Values(integers), Limits((), 0)
+    limits.grant(M * K)
+    index = Axis("j", 2 * N)
+
+    def facts(indices: tuple[Dim, ...]) -> list[Dim]:
+        value = Dim.of(Element("t", indices))
+        return [value, M - 1 - value] if integers.within(indices[0], N) else []
+
+    integers.bound("t", facts)
+    address = Dim.of(Element("t", (Dim.of(index),))) * K
+    reach = Reach(integers, values, limits)
+    with integers.given(N - 1 - Dim.of(index)):
+        reach.computed(address, 1)
+    reach.settle()
+    reach.computed(address, 2)
+    with pytest.raises(NotShown, match="may overflow"):
+        reach.settle()
+
+
+# -- kernels
+
+
+@pytest.mark.parametrize("name", ["nn_relu", "nn_gelu", "nn_softmax", "nn_log_softmax"])
+def test_kernels_of_one_array_have_no_limits(name: str) -> None:
+    for one in kernels(name).values():
+        assert validate(*one).limits == ()
+
+
+def test_a_product_of_matrices_says_its_limit() -> None:
+    outcome = validate(*emitted(KernelPlan("k_linear", programs.linear())))
+    assert outcome.validated
+    assert outcome.limits == ("k*m*n < 2**63",)
+
+
+@pytest.mark.slow
+def test_a_workspace_that_is_longer_than_each_array_is_a_limit() -> None:
+    outcome = validate(*emitted(KernelPlan("k_attention", programs.attention())))
+    assert outcome.validated
+    assert [one.partition(" ")[0] for one in outcome.limits] == ["b*k*m*n", "b*m*n"]
+
+
+OVERFLOWS = {
+    "a factor that is divided out": ("i*m;", "i*m*4611686018427387904/4611686018427387904;"),
+    "a number that is taken away again": (
+        "i*m;", "i*m + 9223372036854775807 - 9223372036854775807;",
+    ),
+    "powers that are divided out": ("i*m;", "i*m*m*m*m/m/m/m;"),
+    "a product that is not computed": ("i*m;", "i*m + n*n*n - n*n*n;"),
+    "a condition of a parallel loop": ("m*n > ", "m*n*m*n > "),
+    "a number that is too large": ("i*m;", "i*m + 9223372036854775807*4*0;"),
+    "a negative number": ("i*m;", "i*m - n*m*100000 + n*m*100000;"),
+}  # fmt: skip
+FITS = {
+    "a small factor": ("i*m;", "i*m*8/8;"),
+    "a small number": ("i*m;", "i*m + 4294967296 - 4294967296;"),
+    "a size beside": ("i*m;", "i*m + n - n;"),
+}
+
+
+@pytest.mark.parametrize("what", OVERFLOWS)
+def test_what_overflows_on_the_way_is_not_validated(what: str) -> None:
+    outcome = validate(*edited(*OVERFLOWS[what]))
+    assert not outcome.validated
+    assert "may overflow" in outcome.reason
+    assert outcome.line
+
+
+@pytest.mark.parametrize("what", FITS)
+def test_what_fits_on_the_way_is_validated(what: str) -> None:
+    outcome = validate(*edited(*FITS[what]))
+    assert outcome.validated, outcome.reason
+    assert outcome.limits == ()
+
+
+def edited(old: str, new: str) -> Emitted:
+    text, record, graph = kernels("nn_softmax")[FORWARD]
+    start = text.index(f"int {FORWARD}(")
+    assert old in text[start:], text[start:]
+    return text[:start] + text[start:].replace(old, new), record, graph
+
+
+@pytest.mark.parametrize(("factors", "fits"), [("n*m", True), ("n*m*n*m", False)])
+def test_what_the_size_of_the_workspace_is_computed_by_fits(factors: str, fits: bool) -> None:
+    text, record, graph = kernels("nn_softmax")[FORWARD]
+    start = text.index("_workspace(")
+    changed = text[:start] + text[start:].replace("return 0;", f"return {factors}*0;", 1)
+    assert validate(changed, record, graph).validated == fits
+
+
+def test_the_users_integers_are_theirs_but_no_larger_ones() -> None:
+    graph = Graph()
+    x = graph.input("x", TensorType(int64, (N,)))
+    graph.output("y", graph.binary("mul", x, 5))
+    text, record, graph = emitted(KernelPlan("k_times", graph))
+    assert validate(text, record, graph).validated
+    (factor,) = set(re.findall(r"x\[\w+\] ?\* ?5|5 ?\* ?x\[\w+\]", text))
+    for wrong in (
+        f"{factor}*1099511627776/1099511627776",
+        f"{factor} + 1099511627776 - 1099511627776",
+    ):
+        assert not validate(text.replace(factor, wrong), record, graph).validated
