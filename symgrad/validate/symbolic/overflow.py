@@ -14,7 +14,7 @@ of the elements of ``int64`` arrays is taken not to overflow, as the proof takes
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from itertools import product
 from typing import TypeGuard
@@ -30,6 +30,8 @@ from symgrad.validate.symbolic.values import DEFINED, Values
 BITS = 50
 """A product that is granted is less than 2 to the power of this."""
 _LARGEST = INTEGERS["int64_t"][1]
+_NEAR = 2
+"""Bits that a limit may lose for another, which divides it, to follow from it."""
 _MOST_WAYS = 8
 """Bounds of one integer that are looked at."""
 
@@ -76,15 +78,18 @@ class Limits:
 
     @property
     def stated(self) -> tuple[str, ...]:
-        """The limits as texts, those left out that follow from others."""
-        needed = [
-            one for one, bits in self._stated.items()
-            if not any(
-                other != one and own <= bits and divide(other, one) is not None
-                for other, own in self._stated.items()
-            )
-        ]  # fmt: skip
-        return tuple(sorted(f"{Dim({one: 1})} < 2**{self._stated[one]}" for one in needed))
+        """The limits as texts, those left out that follow from others, made a little stricter."""
+        bits = dict(self._stated)
+        for one, most in self._stated.items():
+            longer = [
+                other for other, own in bits.items()
+                if other != one and own <= most + _NEAR and divide(other, one) is not None
+            ]  # fmt: skip
+            for other in longer:
+                bits[other] = min(bits[other], most)
+            if longer:
+                del bits[one]
+        return tuple(sorted(f"{Dim({one: 1})} < 2**{most}" for one, most in bits.items()))
 
 
 class Reach:
@@ -238,8 +243,18 @@ class Reach:
         return self._of_products[monomial]
 
     def _by_factor(self, monomial: Monomial) -> Iterable[Bound]:
-        """By what one factor, the one that depends on most, is at most."""
-        atom = max((one for one, _ in monomial), key=_depth)
+        """By what one factor is at most, of those that depend on most."""
+        deepest = max(_depth(one) for one, _ in monomial)
+        found: list[Bound] = []
+        for atom, _ in monomial:
+            if _depth(atom) == deepest:
+                with suppress(Unbounded):
+                    found += self._by_atom(monomial, atom)
+        if not found:
+            raise Unbounded
+        return found
+
+    def _by_atom(self, monomial: Monomial, atom: Atom) -> Iterable[Bound]:
         if isinstance(atom, Size):
             return [{monomial: Fraction(1)}]
         rest = divide(monomial, ((atom, 1),))
