@@ -80,7 +80,8 @@ class Limits:
     def stated(self) -> tuple[str, ...]:
         """The limits as texts, those left out that follow from others, made a little stricter."""
         bits = dict(self._stated)
-        for one, most in self._stated.items():
+        for one in self._stated:
+            most = bits[one]
             longer = [
                 other for other, own in bits.items()
                 if other != one and own <= most + _NEAR and divide(other, one) is not None
