@@ -146,5 +146,5 @@ class Scans:
         array = context.arrays[definition.tensor]
         last = context.dim(pattern.axis.extent - 1)
         begun = Binary("<", index, last) if pattern.reverse else Binary(">", index, number(0))
-        joined = Binary(operator, self._scalars.element(array, before), value)
+        joined = Binary(operator, context.element(array, before), value)
         self._scalars.add(Assign(target, Choice(begun, joined, value)))

@@ -75,7 +75,7 @@ def _call(context: EmitContext, gemm: Gemm, item: Item) -> str:
 def _pointer(context: EmitContext, matrix: Matrix) -> str:
     if matrix.start == 0:
         return matrix.array
-    return f"{matrix.array} + {within(context.dim(matrix.start), TIGHT - 1)}"
+    return f"{matrix.array} + {within(context.dim(matrix.start), TIGHT)}"
 
 
 def _note_limits(context: EmitContext, gemm: Gemm, ranges: Ranges) -> None:
