@@ -96,7 +96,7 @@ int attention(
             const int64_t i1 = MIN(last, i0 + block);
             for (int64_t i = i0; i < i1; i++) {
                 gemm_f32(PLAIN, TRANSPOSED, n, m, k, q + k*n*i, k, k_ + k*m*i, k, 0.0f, product_own
-                    + m*n*i - i0*m*n, m);
+                    + (m*n*i - i0*m*n), m);
             }
             for (int64_t i = i0; i < i1; i++) {
                 for (int64_t j = 0; j < n; j++) {
@@ -133,8 +133,8 @@ int attention(
                 }
             }
             for (int64_t i = i0; i < i1; i++) {
-                gemm_f32(PLAIN, PLAIN, n, k, m, p_own + m*n*i - i0*m*n, m, v + k*m*i, k, 0.0f, y +
-                    k*n*i, k);
+                gemm_f32(PLAIN, PLAIN, n, k, m, p_own + (m*n*i - i0*m*n), m, v + k*m*i, k, 0.0f, y
+                    + k*n*i, k);
             }
         }
     }
