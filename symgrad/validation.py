@@ -271,6 +271,8 @@ def _wrapper(
         outcome = Outcome(False, f"its header: {problem.reason}")
     except TimeUp:
         outcome = Outcome(False, f"it takes more than {VALIDATION_SECONDS:g} s")
+    except Exception as error:  # nothing passes by default
+        outcome = Outcome(False, f"not understood: {type(error).__name__}: {error}")
     if outcome.validated:
         return Finding(name, VALIDATED)
     wrong = outcome.reason.startswith("wrong: ")

@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from pycparser import c_ast
 
+from symgrad.validate.rounding import nearest, stored
 from symgrad.validate.source import (
     CLASSIFY,
     FLOATS,
@@ -342,11 +342,7 @@ def _constant(node: c_ast.Constant) -> Kind:
         raise _bad(node, f"the number {text} is unsigned")
     if text.isdigit():
         return _number(int(text))
-    value = float(text.rstrip("f"))
-    single = text.endswith("f")
-    return (
-        Kind("float", number=float(np.float32(value))) if single else Kind("double", number=value)
-    )
+    return Kind("float" if text.endswith("f") else "double", number=stored(text))
 
 
 def _bits(left: Kind, right: Kind) -> bool:
@@ -362,8 +358,7 @@ def _exact(value: Kind, base: str) -> bool:
     if value.number is not None:
         if base in INTEGERS:
             return False
-        rounded = float(np.float32(value.number)) if base == "float" else value.number
-        return value.number != value.number or rounded == value.number
+        return value.number != value.number or nearest(value.number, base) == value.number
     if base in FLOATS and value.base not in FLOATS:
         return value.values is not None and max(map(abs, value.values)) <= 2**24
     if base in FLOATS or value.base in FLOATS:

@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 from flint import fmpq
 from pycparser import c_ast
 
 from symgrad.validate.reals import INFINITY, NAN, ONE, ZERO, Reals
+from symgrad.validate.rounding import stored
 from symgrad.validate.source import (
     BYTES,
     CLASSIFY,
@@ -1147,8 +1147,7 @@ def _constant(text: str) -> Value:
         number = int(text[:-1])
         return Value(lambda frame: number, "unsigned")
     single = text.endswith("f")
-    stored = float(np.float32(text[:-1])) if single else float(text)
-    exact = Fraction(stored)
+    exact = Fraction(stored(text))
     value = fmpq(exact.numerator, exact.denominator)
     return Value(lambda frame: value, "float" if single else "double")
 

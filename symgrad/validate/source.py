@@ -7,9 +7,10 @@ and ``stdint.h``.  ``#define NAME number``: a constant, which is exactly that nu
 that the guards admit where ``#ifndef NAME`` stands before it (``-D`` then chooses).
 ``#define NAME(a, b) expression``: kept as a call, its body an expression whose parameters stand
 in parentheses, so that the call means what a function with that body means.
-``#if NAME > 32`` with ``#error``: a guard.  Any other condition may only hold declarations of the
-SIMD versions of functions of ``math.h`` and ``#pragma GCC diagnostic``, with or without which the
-file means the same.  ``#pragma omp simd`` and ``parallel for`` stand in front of their loop.
+``#if NAME > 32`` with ``#error``: a guard.  There are two other conditions, of which each word is
+known: one around ``#pragma GCC diagnostic``, one around declarations of the SIMD versions that
+functions of ``math.h`` have; with or without what they hold the file means the same.
+``#pragma omp simd`` and ``parallel for`` stand in front of their loop.
 
 What is not in the language raises ``Unsupported``.  So does C that is legal but easily misread:
 a comma operator, a macro whose arguments have effects, a name that is also a macro.
@@ -20,9 +21,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any, TypeAlias
 
 from pycparser import c_ast, c_parser
+
+from symgrad.validate.rounding import stored
 
 Node: TypeAlias = Any  # of pycparser, which has no types
 
@@ -50,6 +54,12 @@ MATH = {
     **dict.fromkeys(("atan2", "copysign", "fmax", "fmin", "fmod", "hypot", "pow"), 2),
 }  # fmt: skip
 """The functions of ``math.h`` on doubles, and how many they take; with ``f`` behind, on floats."""
+LIBMVEC = frozenset((
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "erf",
+    "erfc", "exp", "exp2", "expm1", "hypot", "log", "log10", "log1p", "log2", "pow", "sin", "sinh",
+    "tan", "tanh",
+))  # fmt: skip
+"""Those that libmvec of glibc 2.35 has for several numbers at once, and with ``f`` behind."""
 CLASSIFY = ("isnan", "isinf", "isfinite", "signbit")
 """The macros of ``math.h`` that tell a truth of one number."""
 NUMBERS = {"INT32_MAX": 2**31 - 1, "INT64_MAX": 2**63 - 1, "INT64_MIN": -(2**63)}
@@ -59,11 +69,13 @@ FIXED = frozenset((*NUMBERS, *CLASSIFY, "NAN", "INFINITY", "INT64_C"))
 ENUMERATORS = ("ROW_MAJOR", "PLAIN", "TRANSPOSED")
 """What the BLAS calls the order and the forms of matrices."""
 _RESERVED = re.compile(
-    r"_\w*|(?!\w*(__|_$))((M|FP|MATH|HUGE|U?INT\w*|PTRDIFF|SIZE|SIG|WCHAR|WINT)_\w+|INFINITY|NAN|"
+    r"_\w*|asm|typeof|typeof_unqual|bool|true|false|nullptr|constexpr|thread_local|alignas|alignof|"
+    r"static_assert|(?!\w*(__|_$))((M|FP|MATH|HUGE|U?INT\w*|PTRDIFF|SIZE|SIG|WCHAR|WINT)_\w+|INFINITY|NAN|"
     r"is(less|greater|unordered|nan|inf|finite|normal)[a-z]*|fpclassify|signbit|signgam|unix|linux|"
     r"i386|math_errhandling|(cblas|omp|GOMP)_\w+|lgamma[fl]?_\w+)"
 )
-"""Macros of the headers and of the compiler, and names of OpenMP and of the BLAS.  None of them has
+"""Macros of the headers and of the compiler, words of GNU C and of C23, and names of OpenMP and of
+the BLAS.  None of them has
 ``__`` behind its beginning, or ends in ``_``, unless it begins with ``_``."""
 
 _HEADERS = ("math.h", "stdint.h")
@@ -349,9 +361,14 @@ def without_comments(text: str) -> str:
 _VECTOR = re.compile(
     r'__attribute__\(\(simd\("notinbranch"\)\)\) (float|double) (\w+)\(([\w ,]*)\);'
 )
-_DIAGNOSTIC = re.compile(r'#pragma GCC diagnostic ignored "-W[\w-]+"')
-_TEST = r"(?:!?defined\(\w+\)|__GLIBC_PREREQ\(\d+, \d+\))"
-_NEUTRAL = re.compile(rf"#(?:if {_TEST}(?: && {_TEST})*|ifdef (\w+)|ifndef (\w+))")
+_DIAGNOSTIC = '#pragma GCC diagnostic ignored "-Wunknown-pragmas"'
+_QUIET = "#ifndef _OPENMP"
+_VECTORS = (
+    "#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && "
+    "defined(__GLIBC_PREREQ)",
+    "#if __GLIBC_PREREQ(2, 35)",
+)
+"""Where libmvec has the functions of ``LIBMVEC``."""
 _GUARD = re.compile(r"#if (\w+) (<|<=|>|>=|==|!=) (-?(?:0|[1-9]\d{0,8}))")
 _DEFINE = re.compile(r"#define (\w+)(?:\(([\w ,]*)\))?(?: (.*))?")
 
@@ -363,7 +380,7 @@ class _Preprocessed:
         self.constants: dict[str, Constant] = {}
         self.macros: dict[str, Macro] = {}
         self.vectors: dict[str, Signature] = {}
-        self.includes: set[str] = set()
+        self.includes: dict[str, int] = {}
         self._lines = without_comments(text).split("\n")
         self._at = 0
         kept: list[str] = []
@@ -399,25 +416,21 @@ class _Preprocessed:
         line = self._here()
         include = re.fullmatch(r"#include <([\w.]+)>", line)
         if include and include[1] in _HEADERS:
-            self.includes.add(include[1])
+            self.includes.setdefault(include[1], self._at + 1)
         elif match := _DEFINE.fullmatch(line):
             self._define(match, free=False)
         elif match := _GUARD.fullmatch(line):
             self._guard(match)
-        elif (match := _NEUTRAL.fullmatch(line)) is not None:
-            if self._follows_define(match[2]):
-                self._open(match[2])
-            else:
-                self._neutral()
+        elif line == _QUIET:
+            if self._next() != _DIAGNOSTIC or self._next() != "#endif":
+                raise self._bad("another condition on OpenMP")
+        elif line == _VECTORS[0]:
+            self._vectors()
+        elif match := re.fullmatch(r"#ifndef (\w+)", line):
+            self._open(match[1])
         else:
             raise self._bad(f"the directive {line}")
         self._at += 1
-
-    def _follows_define(self, name: str | None) -> bool:
-        if name is None:
-            return False
-        rest = (" ".join(line.split()) for line in self._lines[self._at + 1 :])
-        return next((line for line in rest if line), "").startswith("#define ")
 
     def _open(self, name: str) -> None:
         """``#ifndef NAME``, ``#define NAME number``, ``#endif``."""
@@ -442,20 +455,24 @@ class _Preprocessed:
         if not guard.admits(old.value):
             raise self._bad(f"{name} is {old.value}, which its guard refuses")
 
-    def _neutral(self) -> None:
-        """A condition whose content changes nothing of what the file means."""
+    def _vectors(self) -> None:
+        """The SIMD versions of functions, where the library has them."""
+        if self._next() != _VECTORS[1]:
+            raise self._bad("another condition on libmvec")
         while (line := self._next()) != "#endif":
-            if _NEUTRAL.fullmatch(line):
-                self._neutral()
-            elif match := _VECTOR.fullmatch(line):
-                self._vector(match)
-            elif not _DIAGNOSTIC.fullmatch(line):
+            match = _VECTOR.fullmatch(line)
+            if match is None:
                 raise self._bad(f"under a condition: {line}")
+            self._vector(match)
+        if self._next() != "#endif":
+            raise self._bad("a condition on libmvec with more in it")
 
     def _vector(self, match: re.Match[str]) -> None:
         kind, name, words = match.groups()
         parameters = [word.strip() for word in words.split(",")]
         known = math_function(name)
+        if name.removesuffix("f") not in LIBMVEC and name not in LIBMVEC:
+            raise self._bad(f"libmvec has no {name}")
         if known is None or parameters != [known[0]] * known[1] or kind != known[0]:
             raise self._bad(f"{name} of math.h is declared as another function")
         types = tuple(("", CType(word)) for word in parameters)
@@ -493,7 +510,8 @@ _KINDS = {
 def _macro(name: str, words: str, body: str, line: int) -> Macro:
     """A macro with parameters, which must all stand in parentheses, as the whole must."""
     parameters = tuple(word.strip() for word in words.split(","))
-    if len(set(parameters)) < len(parameters) or "" in parameters or "#" in body:
+    reserved = any(map(_RESERVED.fullmatch, parameters))
+    if len(set(parameters)) < len(parameters) or "" in parameters or "#" in body or reserved:
         raise Unsupported(f"the parameters of {name}", line)
     outside = body
     for word in parameters:
@@ -660,7 +678,7 @@ class _Expressions:
             return None if node.name in self._known else f"the name {node.name}"
         if isinstance(node, c_ast.Constant):
             fits = _NUMBER.fullmatch(node.value) and not re.fullmatch(r"0\d+u?", node.value)
-            fits = fits and len(node.value) <= _LONGEST
+            fits = fits and len(node.value) <= _LONGEST and _is_in_range(node.value)
             return None if fits else f"the number {node.value}"
         if isinstance(node, c_ast.Cast):
             type_of(node.to_type)
@@ -710,6 +728,12 @@ class _Expressions:
         return function[1]
 
 
+def _is_in_range(text: str) -> bool:
+    """Is a number one of its type?  Compilers make another one of it where it is not."""
+    digits = text.rstrip("u")
+    return int(digits) < 2**63 if digits.isdigit() else isfinite(stored(text))
+
+
 def _number_text(node: Node) -> str:
     """The text of a number without its sign; empty for all else."""
     if isinstance(node, c_ast.UnaryOp) and node.op == "-":
@@ -739,7 +763,9 @@ class _Reader:
     def unit(self) -> Unit:
         """The whole file.  Raises Unsupported."""
         try:
-            for one in _trees(self._read.text):
+            trees = _trees(self._read.text)
+            for one in trees:
+                self._check_includes(line_of(one))
                 self._top(one)
         except RecursionError as error:
             raise Unsupported("it is nested too deeply") from error
@@ -747,6 +773,12 @@ class _Reader:
             self._text, self._functions, self._signatures, self._externals, self._read.vectors,
             self._read.constants, self._enumerators, self._read.macros, self._directives,
         )  # fmt: skip
+
+    def _check_includes(self, first: int) -> None:
+        """What the headers declare is declared before all else is."""
+        for name in _HEADERS:
+            if self._read.includes.get(name, first) >= first:
+                raise Unsupported(f"#include <{name}> is missing", first)
 
     def _top(self, node: Node) -> None:
         line = line_of(node)
@@ -770,7 +802,7 @@ class _Reader:
         known = (self._signatures, self._externals, self._enumerators)
         if self._is_macro(name) or any(name in one for one in known):
             raise Unsupported(f"{name} is declared again", line)
-        if math_function(name) is not None and "math.h" in self._read.includes:
+        if math_function(name) is not None:
             raise Unsupported(f"{name} of math.h is declared again", line)
         if _RESERVED.fullmatch(name) and not name.startswith("cblas_"):
             raise Unsupported(f"{name} is a name of the standard headers", line)
@@ -871,6 +903,8 @@ class _Reader:
         elif isinstance(node, c_ast.FuncCall):
             self._expression(node, effect=True)
         elif isinstance(node, c_ast.Cast) and type_of(node.to_type) == CType("void"):
+            if not isinstance(node.expr, c_ast.ID):
+                raise Unsupported("an expression whose value goes nowhere", line)
             self._expression(node.expr)
         else:
             raise Unsupported(f"the statement {type(node).__name__}", line)
@@ -933,6 +967,8 @@ class _Reader:
     def _pragma(self, node: c_ast.Pragma, loop: Node | None) -> None:
         """A pragma in front of its loop, which must be as OpenMP wants it."""
         line = line_of(node)
+        if not isinstance(node.string, str):
+            raise Unsupported("_Pragma", line)
         match = _OMP.fullmatch(" ".join(node.string.split()))
         if match is None or not isinstance(loop, c_ast.For):
             raise Unsupported(f"#pragma {node.string}", line)
@@ -946,7 +982,7 @@ class _Reader:
         if len(set(names)) < len(names) or not known.issuperset(names):
             raise Unsupported("a reduction of what is no variable", line)
         condition = None
-        if match[2]:
+        if match[2] is not None:
             condition = expression(match[2], line)
             self._expression(condition)
         if not canonical(loop):

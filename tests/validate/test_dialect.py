@@ -374,6 +374,9 @@ def test_whatever_the_text_is_it_has_an_outcome(seed: int) -> None:
         "struct a",
         "sizeof",
         "goto",
+        '_Pragma("omp simd")',
+        "9223372036854775808",
+        "1e39f",
         "*",
     ]
     for _ in range(60):

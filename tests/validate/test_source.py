@@ -145,6 +145,38 @@ REFUSED = {
     "code under a condition": "#ifdef _OPENMP\n    y[0] = 1.0;\n#endif",
     "an array of arrays": "y[0] = x[0][0];",
     "no value": "return;",
+    "an integer beyond all types": "y[0] = (double)18446744073709551616;",
+    "an integer of no signed type": "y[0] = (double)9223372036854775808;",
+    "an integer beyond its macro": "y[0] = (double)INT64_C(9223372036854775808);",
+    "the least integer, which is no number": "y[0] = (double)-9223372036854775808;",
+    "a float beyond its type": "y[0] = 1e39f;",
+    "a negative float beyond its type": "y[0] = -1e39f;",
+    "a float that rounds to what is beyond": "y[0] = 3.4028236e38f;",
+    "a double beyond its type": "y[0] = 1e309;",
+    "a value that goes nowhere": "(void)x[n];",
+    "a quotient that goes nowhere": "(void)(n / 0);",
+    "a condition that is empty": (
+        "#pragma omp parallel for schedule(static) if(parallel: )\n"
+        "    for (int64_t i = 0; i < n; i++)\n        y[i] = 0.0;"
+    ),
+    "an operator for a pragma": f'_Pragma("omp simd")\n    {_LOOP}',
+    **{
+        f"a variable {word}": f"const double {word} = 0.0;\n    y[0] = {word};"
+        for word in (
+            "asm",
+            "typeof",
+            "typeof_unqual",
+            "bool",
+            "true",
+            "false",
+            "nullptr",
+            "constexpr",
+            "thread_local",
+            "alignas",
+            "alignof",
+            "static_assert",
+        )
+    },
 }
 
 
@@ -156,6 +188,12 @@ def test_what_is_not_in_the_language(text: str) -> None:
     assert caught.value.line == 0 or caught.value.line >= begin - 1, caught.value
 
 
+VECTORS = (
+    "#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && "
+    "defined(__GLIBC_PREREQ)\n#if __GLIBC_PREREQ(2, 35)\n"
+    '__attribute__((simd("notinbranch"))) float expf(float);\n#endif\n#endif\n'
+)
+QUIET = '#ifndef _OPENMP\n#pragma GCC diagnostic ignored "-Wunknown-pragmas"\n#endif\n'
 HEADS = {
     "a macro that is no number": "#define SIZE n\n",
     "a macro with bare parameters": "#define TWICE(a) (a + a)\n",
@@ -171,6 +209,13 @@ HEADS = {
         '#ifdef __GNUC__\n__attribute__((simd("notinbranch"))) double expf(double);\n#endif\n'
     ),
     "a condition without an end": "#ifdef __GNUC__\n",
+    "a condition on the library of another year": VECTORS.replace("35", "17"),
+    "a condition on libmvec alone": VECTORS.replace("defined(__GNUC__) && ", ""),
+    "a condition on libmvec that is half": VECTORS.partition("\n")[2].removesuffix("#endif\n"),
+    "a SIMD version that libmvec has not": VECTORS.replace("expf", "lgammaf"),
+    "another condition": "#ifndef __GNUC__\n#endif\n",
+    "another condition on OpenMP": "#ifdef _OPENMP\n" + QUIET.partition("\n")[2],
+    "a macro of a word": "#define ADD(asm, b) ((asm) + (b))\n",
     "a variable of the file": "static double state;\n",
     "a type": "typedef float int64_t;\n",
     "a function defined behind its use": (
@@ -185,6 +230,18 @@ HEADS = {
 def test_what_is_refused_outside_of_functions(head: str) -> None:
     with pytest.raises(Unsupported):
         parse(body("    y[0] = x[0];", head))
+
+
+def test_what_stands_under_the_known_conditions() -> None:
+    assert set(parse(body("    y[0] = x[0];", QUIET + VECTORS)).vectors) == {"expf"}
+
+
+@pytest.mark.parametrize("name", ["math.h", "stdint.h"])
+def test_headers_are_included_before_all_else(name: str) -> None:
+    line, text = f"#include <{name}>\n", body("    y[0] = x[0];")
+    for changed in (text.replace(line, ""), text.replace(line, "") + line):
+        with pytest.raises(Unsupported, match=f"#include <{name}> is missing"):
+            parse(changed)
 
 
 def test_a_macro_is_known_only_behind_its_definition() -> None:

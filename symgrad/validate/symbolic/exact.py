@@ -27,6 +27,7 @@ _TURNED = {"lt": "gt", "le": "ge"}
 _OPPOSITE = {"gt": "ge", "ge": "gt", "eq": "ne", "ne": "eq"}
 _BEYOND = {"minimum": math.inf, "maximum": -math.inf}
 """What nothing is beyond."""
+_HEAD = "#include <math.h>\n#include <stdint.h>\n"
 _SAME = {"rint": "round", "root": "sqrt"}
 _FORMULAS = (
     "sigmoid", "silu", "softplus", "log_sigmoid", "logaddexp", "rsqrt", "reciprocal", "relu",
@@ -202,7 +203,7 @@ def _unit(op: str, ctype: str) -> Unit:
     text = re.sub(r"\{lit:(\d+)\}", rf"\1.0{suffix}", scalar.c.text)
     text = re.sub(r"\{(\d)\}", r"(x\1)", text).replace("{f}", suffix)
     parameters = ", ".join(f"{ctype} x{place}" for place in range(get(op).arity or 1))
-    return parse(f"{ctype} formula({parameters})\n{{\n    return {text};\n}}\n")
+    return parse(f"{_HEAD}{ctype} formula({parameters})\n{{\n    return {text};\n}}\n")
 
 
 def _is(value: Expr, number: float) -> bool:

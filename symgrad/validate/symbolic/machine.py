@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import inf
 from typing import Any
 
-import numpy as np
 from pycparser import c_ast
 
 from symgrad.ir.atoms import Element
@@ -33,6 +34,7 @@ from symgrad.ir.expr import (
     rebuild,
 )
 from symgrad.validate.dialect import FLOORED
+from symgrad.validate.rounding import nearest, stored
 from symgrad.validate.source import (
     BYTES,
     FLOATS,
@@ -614,11 +616,10 @@ class Machine:
         if "int" in node.type or node.type == "char":
             return Typed("int", Dim.of(int(node.value.rstrip("uUlL"), 0)))
         ctype = "float" if node.value[-1] in "fF" else "double"
-        return Typed(ctype, self._number(float(node.value.rstrip("fF")), ctype))
+        return Typed(ctype, self._number(stored(node.value), ctype))
 
-    def _number(self, value: float, ctype: str) -> Expr:
-        rounded = float(np.float32(value)) if ctype == "float" else value
-        return self.values.pool.literal(rounded, _dtype(ctype))
+    def _number(self, value: Fraction | float, ctype: str) -> Expr:
+        return self.values.pool.literal(nearest(value, ctype), _dtype(ctype))
 
     def _name(self, name: str) -> Typed:
         for scope in reversed(self._scopes):
@@ -755,11 +756,13 @@ class Machine:
     def _as_real(self, made: Typed, ctype: str) -> Expr:
         """A float; it is a cast where a number is rounded to it."""
         value = self.values.expression(made.value)
-        constant: float | None = made.value.constant if isinstance(made.value, Dim) else None
+        constant: Fraction | float | None = None
         if isinstance(value, Literal):
             constant = float(value.value)
+        elif isinstance(made.value, Dim) and made.value.constant is not None:
+            constant = Fraction(made.value.constant)
         if constant is not None:
-            return self._number(float(constant), ctype)
+            return self._number(constant, ctype)
         if made.ctype in FLOATS and (ctype, value.dtype) != ("float", float64):
             return value
         return self.values.call("cast", value, dtype=_dtype(ctype))
@@ -1749,7 +1752,7 @@ def _is_start(kind: str, start: Expr) -> bool:
         if isinstance(start, IntValue):
             return start.value == neutral
         return isinstance(start, Literal) and bool(start.value) == bool(neutral)
-    wanted = {"sum": 0.0, "prod": 1.0, "max": -np.inf, "min": np.inf}[kind]
+    wanted = {"sum": 0.0, "prod": 1.0, "max": -inf, "min": inf}[kind]
     if isinstance(start, (Literal, IntValue)):
         value = start.value.constant if isinstance(start, IntValue) else start.value
         return value is not None and float(value) == wanted

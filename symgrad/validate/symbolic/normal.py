@@ -14,13 +14,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import isfinite
 from typing import Any
-
-import numpy as np
 
 from symgrad.ir.dim import Axis, Derived, Dim, Element, Size
 from symgrad.ir.dtype import bool_
 from symgrad.ir.expr import Access, Call, Expr, IntValue, Literal, Reduce
+from symgrad.validate.rounding import nearest
 from symgrad.validate.symbolic.integers import coefficient, put, uppers
 from symgrad.validate.symbolic.values import ASSOCIATIVE, Values, facts_of
 
@@ -271,8 +271,8 @@ class Reals:
     def _literal(self, expr: Literal) -> Polynomial:
         value = expr.value
         if expr.dtype.is_float:
-            number = float(np.float32(value)) if expr.dtype.itemsize == 4 else float(value)
-            if not np.isfinite(number):
+            number = nearest(float(value), expr.dtype.c)
+            if not isfinite(number):
                 return Polynomial.of(Term("number", (str(number),)))
             return Polynomial.of(Fraction(number))
         return Polynomial.of(int(value))

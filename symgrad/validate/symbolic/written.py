@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from symgrad.ir.dim import Atom, Axis, Derived, Dim, Element
 from symgrad.ir.dtype import DType, float32, float64
 from symgrad.ir.expr import Access, Call, Expr, IntValue, Literal, Reduce, postorder
+from symgrad.validate.rounding import nearest
 from symgrad.validate.symbolic import orders
 from symgrad.validate.symbolic.exact import Exact
 from symgrad.validate.symbolic.memory import NotShown
@@ -331,7 +332,7 @@ class Written:
             [one for one in _factors(side, 1) if not isinstance(one.value, Literal)]
             for side in (c, graph)
         )
-        if not own and not wanted:
+        if not (own or wanted) or _numbers(c) != _numbers(graph):
             return False
         ones = sum(map(_is_reciprocal, own)) != sum(map(_is_reciprocal, wanted))
         if not self._matched(parts, others, RECIPROCAL if ones and len(parts) < 3 else FACTORS):
@@ -538,6 +539,15 @@ def _factors(value: Expr, sign: int) -> Iterator[_Part]:
             yield from _factors(value.operands[1], other)
             return
     yield _Part(value, sign)
+
+
+def _numbers(value: Expr) -> list[tuple[float, int]]:
+    """The numbers that a value is multiplied by, and divided by; not 1."""
+    found = [
+        (nearest(float(one.value.value), one.value.dtype.c), one.sign)
+        for one in _factors(value, 1) if isinstance(one.value, Literal)
+    ]  # fmt: skip
+    return sorted(one for one in found if abs(one[0]) != 1)
 
 
 def _spine(value: Expr, functions: Sequence[str]) -> list[Call]:
