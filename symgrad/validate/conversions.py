@@ -151,10 +151,13 @@ class _Function:
             raise _bad(node, f"{node.name} is {made}")
         array = isinstance(node.type, c_ast.ArrayDecl)
         kind = Kind(made.base, made.pointers + array, made.const)
-        if kind == Kind("int", const=made.const):
-            kind = Kind("int", const=made.const, values=TRUTH.values)
-        if node.init is not None:
-            self._goes(self._kind(node.init), kind, node)
+        value = None if node.init is None else self._kind(node.init)
+        if kind.whole and kind.base == "int":
+            byte = made.const and value is not None and value.base == "uint8_t"
+            held = INTEGERS["uint8_t"] if byte else TRUTH.values
+            kind = Kind("int", const=made.const, values=held)
+        if value is not None:
+            self._goes(value, kind, node)
         elif made.pointers:
             raise _bad(node, f"{node.name} points nowhere")
         self._scopes[-1][node.name] = kind

@@ -198,7 +198,7 @@ class Integers:
         """Asked as it is, then with a variable at the end at which ``goal`` is least."""
         if (constant := goal.constant) is not None and constant >= 0:
             return True
-        if self._is_sum_of_products(goal):
+        if self._is_sum_of_products(goal) or (constant is not None and self._is_denied()):
             return True
         for atom in _outermost(goal, 1):
             return all(
@@ -234,6 +234,13 @@ class Integers:
                 facts = [one for one in self.facts_of(atom) if coefficient(one, atom) == sign]
                 return [value - one if sign > 0 else value + one for one in facts]
         return []
+
+    def _is_denied(self) -> bool:
+        """Is a product of sizes said to be 0, each of which is at least 1?"""
+        return any(
+            _is_product_of_sizes(-fact) and all(self.entails(Dim.of(one) - 1) for one in fact.atoms)
+            for fact in self._facts
+        )
 
     def _linear(self, goal: Dim) -> bool:
         facts = self._all_facts([goal, *self._facts])

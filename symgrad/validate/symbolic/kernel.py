@@ -162,8 +162,8 @@ class _Path:
         self._asked = list(dict.fromkeys(_asked(graph)))
         self.differences: set[str] = set()
         self._constants()
-        for one in conditions:
-            self.integers.add(*_facts(one))
+        self._granted = [fact for one in conditions for fact in _facts(one)]
+        self.integers.add(*self._granted)
 
     def _constants(self) -> None:
         for name, constant in self._unit.constants.items():
@@ -206,7 +206,7 @@ class _Path:
         name = f"{self._kernel.name}_workspace"
         parameters = self._unit.signatures[name].parameters
         used = sum(self.machine.carved, Dim.of(0))
-        with self.integers.anywhere():
+        with self.integers.anywhere(), self.integers.given(*self._granted):
             asked = self.machine.run(name, dict(self._sizes(iter(parameters))))
             if asked is None or not self.integers.same(self.values.integer(asked.value), used):
                 raise NotShown(f"the workspace was not shown to be {used} bytes")

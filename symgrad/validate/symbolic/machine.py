@@ -267,7 +267,7 @@ class Machine:
             raise NotShown("carve takes the address of the pointer into the workspace")
         if self._name(source.expr.name).value is not WORKSPACE:
             raise NotShown(f"{source.expr.name} does not point into the workspace")
-        count = self._integer(arguments[1])
+        count = self.integers.settled(self._integer(arguments[1]))
         if not self.integers.entails(count):
             raise NotShown(f"{name} takes {count} bytes, which was not shown to be at least 0")
         rounded = self.values.integer(self._macro("ROUND_UP", [arguments[1]]).value)
@@ -965,6 +965,9 @@ class Machine:
             yield [], self._integer(node)
             return
         condition = self._truth(self._evaluate(node.cond))
+        if isinstance(condition, Literal):
+            yield from self._results(node.iftrue if condition.value else node.iffalse)
+            return
         for branch, truth in ((node.iftrue, True), (node.iffalse, False)):
             facts = facts_of(self.values, condition, truth)
             with self.integers.given(*facts):
@@ -1096,8 +1099,11 @@ class Machine:
         return chain
 
     def _once(self, node: c_ast.For, head: Head) -> bool:
-        """A loop that runs at most once, as the condition that it is."""
-        if not self.integers.entails(head.step - head.length):
+        """A loop that runs at most once, as the condition that it is.
+
+        One from 1 goes on with what stands at 0, and is summarised.
+        """
+        if head.low == 1 or not self.integers.entails(head.step - head.length):
             return False
         pool = self.values.pool
         runs = self.values.call("lt", pool.integer(0), pool.integer(head.length), dtype=bool_)
