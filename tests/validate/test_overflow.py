@@ -33,6 +33,8 @@ FORWARD = "nn_softmax_forward"
 @pytest.mark.parametrize("seeds", [range(40), pytest.param(range(40, 400), marks=pytest.mark.slow)])
 def test_what_is_shown_to_fit_does_in_8_bits(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overflow, "BITS", 3)
+    monkeypatch.setattr(overflow, "_LEAST_BITS", 2)
+    monkeypatch.setattr(overflow, "_LARGE", 2)
     monkeypatch.setattr(overflow, "_LARGEST", 127)
     shown, limited = 0, 0
     for seed in seeds:
@@ -214,6 +216,12 @@ def edited(old: str, new: str) -> Emitted:
     start = text.index(f"int {FORWARD}(")
     assert old in text[start:], text[start:]
     return text[:start] + text[start:].replace(old, new), record, graph
+
+
+def test_what_is_granted_has_a_limit_where_its_factor_is_large() -> None:
+    outcome = validate(*edited("i*m;", "i*m - n*m*9000 + n*m*9000;"))
+    assert outcome.validated
+    assert outcome.limits == ("m*n < 2**47",)
 
 
 @pytest.mark.parametrize(("factors", "fits"), [("n*m", True), ("n*m*n*m", False)])

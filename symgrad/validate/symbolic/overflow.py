@@ -7,13 +7,14 @@ It is granted that an array that is passed has less than 2^50 elements, that it 
 than 2^50 of them with its strides, and that each size and each stride is less than that, also if
 each size that is 0 were 1.  An integer is bounded by a sum of products of sizes.  It fits where
 each divides what is granted, and no more than 8191 are added.  Another product is a limit, if it
-is the length of something that the graph computes; else nothing is shown.  What a graph computes
+is the length of something that the graph computes; so is what is granted, with a large factor,
+if 2^47 are left to it; else nothing is shown.  What a graph computes
 of the elements of ``int64`` arrays is taken not to overflow, as the proof takes it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from fractions import Fraction
 from itertools import product
@@ -30,7 +31,11 @@ from symgrad.validate.symbolic.values import DEFINED, Values
 BITS = 50
 """A product that is granted is less than 2 to the power of this."""
 _LARGEST = INTEGERS["int64_t"][1]
-_NEAR = 2
+_LEAST_BITS = 47
+"""Fewer bits than that are not stated as a limit."""
+_LARGE = 64
+"""With a larger factor what is granted may have a limit of its own."""
+_NEAR = 8
 """Bits that a limit may lose for another, which divides it, to follow from it."""
 _MOST_WAYS = 8
 """Bounds of one integer that are looked at."""
@@ -150,34 +155,33 @@ class Reach:
     def _fits(self, side: Dim) -> bool:
         """Is it at most the largest number, under limits that may be stated?"""
         try:
-            found = [self._needed(way) for way in self._above(side)]
+            ways = self._above(side)
         except Unbounded:
             return False
-        ways = [one for one in found if one is not None]
-        if not ways:
-            return False
-        for one, bits in min(ways, key=len).items():
-            self._wanted[one] = min(bits, self._wanted.get(one, bits))
-        return True
+        for needed in (self._needed, self._needed_of_granted):
+            found = [one for one in map(needed, ways) if one is not None]
+            if found:
+                for one, bits in min(found, key=len).items():
+                    self._wanted[one] = min(bits, self._wanted.get(one, bits))
+                return True
+        return False
 
     def _needed(self, way: Bound) -> dict[Monomial, int] | None:
         """The limits under which a bound is no larger than the largest number, if there are any."""
-        rest, granted = Fraction(_LARGEST), 2**BITS - 1
-        needed: dict[Monomial, Fraction] = {}
-        for one, factor in way.items():
-            if self._limits.grants(one):
-                rest -= factor * granted if one else factor
-            else:
-                needed[one] = factor
-        if not needed:
-            return {} if rest >= 0 else None
-        if not all(map(self._limits.allows, needed)):
+        beyond = [one for one in way if not self._limits.grants(one)]
+        if not all(map(self._limits.allows, beyond)):
             return None
-        total = sum(needed.values())
-        bits = [
-            one for one in range(BITS, _LARGEST.bit_length() + 1) if total * (2**one - 1) <= rest
-        ]
-        return dict.fromkeys(needed, bits[-1]) if bits else None
+        return _bits(way, beyond, BITS)
+
+    def _needed_of_granted(self, way: Bound) -> dict[Monomial, int] | None:
+        """The same, with limits of what is granted as well."""
+        if not all(self._limits.grants(one) or self._limits.allows(one) for one in way):
+            return None
+        large = [
+            one for one, factor in way.items()
+            if one and (factor > _LARGE or not self._limits.grants(one))
+        ]  # fmt: skip
+        return _bits(way, large, _LEAST_BITS)
 
     # -- bounds
 
@@ -399,6 +403,17 @@ class Reach:
 
 
 # -- helpers
+
+
+def _bits(way: Bound, needed: Sequence[Monomial], least: int) -> dict[Monomial, int] | None:
+    """Of how many bits these may be, the others being as large as is granted."""
+    others = [
+        factor * (2**BITS - 1) if one else factor
+        for one, factor in way.items() if one not in needed
+    ]  # fmt: skip
+    rest, total = _LARGEST - sum(others, Fraction(0)), sum(way[one] for one in needed)
+    found = [one for one in range(least, _LARGEST.bit_length() + 1) if total * (2**one - 1) <= rest]
+    return dict.fromkeys(needed, found[-1]) if found else None
 
 
 def _factors(slope: Dim, ratio: Dim) -> Iterator[Dim]:
