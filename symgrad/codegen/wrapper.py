@@ -152,6 +152,7 @@ class WrapperView:
     number_names: str
     renamed: str
     cotangents: tuple[str, ...]
+    cotangent_names: tuple[str, ...]
     cotangent_arguments: str
     inputs: str
     outputs: str
@@ -200,7 +201,8 @@ def _product(dims: Sequence[str]) -> str:
 class Names:
     """Local names: those of the record, unless Python or the wrapper needs them.
 
-    Parameters keep their names before sizes do.
+    Parameters keep their names before sizes do.  Those that Python has no name for come first, and
+    get the name of no other.
     """
 
     def __init__(self, op: Op) -> None:
@@ -211,9 +213,17 @@ class Names:
         self._numbers = tuple(one.name for one in op.numbers)
         inputs = _common(op, "inputs")
         values = [one.name for one in op.values if one.name.isidentifier()]
-        parameters = {name: self.of(name) for name in inputs}
-        parameters |= {name: self.of(name, "value") for name in values}
-        self.renamed = {name: own for name, own in parameters.items() if own != name}
+        given = [*((one, "array") for one in inputs), *((one, "value") for one in values)]
+        self._taken = {*inputs, *values}
+        for name, kind in given:
+            if not _callable(name):
+                self.of(name, kind)
+        self._taken = set(self._given.values())
+        parameters = {name: self.of(name, kind) for name, kind in given}
+        self.known = {name: name if _callable(name) else own for name, own in parameters.items()}
+        self.renamed = {
+            name: own for name, own in parameters.items() if own != name and _callable(name)
+        }
         sizes = {binding.size for case in op.cases for binding in case.bindings}
         self._sizes = renamed(sizes, self._reserved | self._taken)
         self._taken |= {self._sizes.get(size, size) for size in sizes}
@@ -519,6 +529,7 @@ def wrapper_view(
     names = Names(op)
     outputs, inputs = _common(op, "outputs"), [names.of(name) for name in _common(op, "inputs")]
     cotangents = tuple(names.of(f"grad_{name}", "cotangent") for name in outputs)
+    public = _cotangent_names(outputs)
     shown, behind, among = _values(names, len(inputs), op.values)
     numbers = _numbers(names, op.numbers)
     makers = [CaseMaker(names, *one, op.differentiable, cotangents) for one in enumerate(op.cases)]
@@ -542,10 +553,11 @@ def wrapper_view(
         values=shown,
         numbers=numbers,
         number_arguments=tuple_text(one.local for one in numbers) if numbers else "",
-        number_names=literal(tuple(one.local for one in numbers)),
+        number_names=literal(tuple(names.known[one.name] for one in op.numbers)),
         renamed=_renamed(names),
         cotangents=cotangents,
-        cotangent_arguments=tuple_text(cotangents),
+        cotangent_names=public,
+        cotangent_arguments=tuple_text(public),
         inputs=_described(inputs, [one.inputs for one in op.cases]),
         outputs=_described(outputs, [one.outputs for one in op.cases]),
         dtypes=tuple(sorted(dtypes.items())),
@@ -577,6 +589,14 @@ def _common(op: Op, kind: str) -> tuple[str, ...]:
     if len(found) > 1:
         raise CodegenError(f"{op.name}: its cases call their {kind} differently")
     return found.pop()
+
+
+def _cotangent_names(outputs: Sequence[str]) -> tuple[str, ...]:
+    """What callers of ``backward`` know each cotangent as, whatever else has that name."""
+    found: list[str] = []
+    for name in outputs:
+        found.append(safe_name(f"grad_{name}", found, RESERVED))
+    return tuple(found)
 
 
 def _described(names: Sequence[str], cases: Sequence[Sequence[Array]]) -> str:
@@ -622,14 +642,17 @@ def _numbers(names: Names, numbers: Sequence[Value]) -> tuple[NumberView, ...]:
     return tuple(found)
 
 
+def _callable(name: str) -> bool:
+    """Can callers name an argument so?"""
+    return name.isidentifier() and not iskeyword(name) and name != "out"
+
+
 def _renamed(names: Names) -> str:
     """The parameters that Python calls by another name, as a dict; empty where there are none.
 
     One called ``out`` goes by its other name: ``out`` is what is written into.
     """
-    pairs = sorted(names.renamed.items())
-    shown = [f"{literal(name)}: {literal(own)}" for name, own in pairs
-             if name != "out" and name.isidentifier() and not iskeyword(name)]  # fmt: skip
+    shown = [f"{literal(name)}: {literal(own)}" for name, own in sorted(names.renamed.items())]
     return f"{{{', '.join(shown)}}}" if shown else ""
 
 

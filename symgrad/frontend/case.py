@@ -512,7 +512,7 @@ class _Run:
         default = "output" if count == 1 else f"output_{len(self.output_names)}"
         candidates = [stem if stem != parameter else None, own, default]
         name = next((word for word in candidates if word and word not in taken), None)
-        name = name or self.session.namer.unique(f"{node.label}_out")
+        name = name or self.session.namer.unique(default)
         self._give_name(node, name)
         self.outputs.append(node)
         self.output_names.append(name)

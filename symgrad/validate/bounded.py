@@ -29,6 +29,7 @@ from symgrad.passes.evaluate import evaluate
 from symgrad.validate.machine import Fault, Machine, Memory, Pointer
 from symgrad.validate.meaning import APPROXIMATE, Meaning, Tensor
 from symgrad.validate.reals import Ball, Reals, Undecided, precision, shown
+from symgrad.validate.sizes import size_called
 from symgrad.validate.source import CType, Unit, Unsupported
 
 Sizes = Mapping[str, int]
@@ -372,11 +373,8 @@ def _size_names(kernel: abi.Kernel, graph: Graph) -> list[str]:
     for node in graph.inputs.values():
         for dim in node.shape:
             found.update(dict.fromkeys(dim.sizes))
-    known = {name.strip("_") for name in found}
-    for name in kernel.sizes:
-        if name.strip("_") not in known:
-            found[name] = None
-    return list(found)
+    others = [name for name in kernel.sizes if not size_called(name, found)]
+    return [*found, *others]
 
 
 @dataclass(frozen=True)
@@ -506,12 +504,10 @@ class _Call:
         return machine.call(self.kernel.name, arguments), outputs
 
     def _size(self, name: str) -> int:
-        if name in self.sizes:
-            return self.sizes[name]
-        found = [value for one, value in self.sizes.items() if one.strip("_") == name.strip("_")]
+        found = size_called(name, self.sizes)
         if len(found) != 1:
             raise Unsupported(f"the size {name}")
-        return found[0]
+        return self.sizes[found[0]]
 
     def _shape(self, array: abi.Array, node: Node) -> tuple[int, ...]:
         shape = tuple(dim.at(self.sizes) for dim in node.shape)

@@ -14,7 +14,7 @@ Here each value goes where its own type is expected, and integers are computed i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from pycparser import c_ast
@@ -86,10 +86,14 @@ def _number(value: int) -> Kind:
     return Kind("int" if value <= INTEGERS["int"][1] else "int64_t", values=(value, value))
 
 
-def check(unit: Unit) -> None:
-    """Raises Unsupported where something is converted, or computed in too small a type."""
+def check(unit: Unit, functions: Collection[str] | None = None) -> None:
+    """Raises Unsupported where something is converted, or computed in too small a type.
+
+    ``functions``: those that are looked into; None for all.
+    """
     for name, function in unit.functions.items():
-        _Function(unit, unit.signatures[name]).check(function.body)
+        if functions is None or name in functions:
+            _Function(unit, unit.signatures[name]).check(function.body)
 
 
 class _Function:

@@ -12,7 +12,7 @@ either.  The products are those of the BLAS, declared as it has them.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import combinations
 
 from pycparser import c_ast, c_generator
@@ -50,8 +50,12 @@ FLOORED = {
 CARVE = "char * const piece = *space; *space += ROUND_UP(bytes); return piece;"
 
 
-def check(unit: Unit) -> None:
-    """Raises Unsupported for what symgrad does not emit."""
+def check(unit: Unit, functions: Collection[str] | None = None) -> None:
+    """Raises Unsupported for what symgrad does not emit.
+
+    ``functions``: those that are looked into; None for all.  The rest of the file, and the names of
+    the others, are looked at anyway.
+    """
     for constant in unit.constants.values():
         if constant.name not in CONSTANTS:
             raise Unsupported(f"the macro {constant.name}", constant.line)
@@ -62,7 +66,8 @@ def check(unit: Unit) -> None:
         _check_external(signature)
     for name, function in unit.functions.items():
         _check_name(unit.signatures[name])
-        _Function(unit, function, unit.signatures[name]).check()
+        if functions is None or name in functions:
+            _Function(unit, function, unit.signatures[name]).check()
 
 
 def _check_name(signature: Signature) -> None:

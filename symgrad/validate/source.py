@@ -220,6 +220,18 @@ class Unit:
         lines = self.text.split("\n")
         return lines[line - 1].strip() if 0 < line <= len(lines) else ""
 
+    def called_by(self, *names: str) -> set[str]:
+        """The functions of the file that a call of these may execute, themselves too."""
+        found: set[str] = set()
+        todo = list(names)
+        while todo:
+            name = todo.pop()
+            if name not in found and name in self.functions:
+                found.add(name)
+                parts = walk(self.functions[name])
+                todo += [one.name for one in parts if isinstance(one, c_ast.ID)]
+        return found
+
     def directive(self, pragma: c_ast.Pragma) -> Directive:
         """What a ``#pragma omp`` says."""
         return self._directives[pragma]

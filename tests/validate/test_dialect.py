@@ -385,3 +385,54 @@ def test_whatever_the_text_is_it_has_an_outcome(seed: int) -> None:
             edited[drawn.randrange(len(edited))] = drawn.choice(["", *drawn.choices(others, k=4)])
         with contextlib.suppress(Unsupported):
             _check("".join(edited))
+
+
+OF_ANOTHER = """#include <math.h>
+#include <stdint.h>
+
+{other}
+int64_t one_forward_workspace(int64_t n)
+{{
+    (void)n;
+    return 0;
+}}
+
+int one_forward(int64_t n, const float *restrict x, float *restrict y, void *workspace)
+{{
+    (void)workspace;
+    for (int64_t i = 0; i < n; i++)
+        y[i] = {value};
+    return 0;
+}}
+"""
+ELSEWHERE = """
+static float of_another(float x)
+{
+    const int n = 3;
+    int k = n * 2;
+    k = k + 1;
+    return x * k;
+}
+"""
+
+
+def test_only_what_a_kernel_calls_is_its_own() -> None:
+    text = OF_ANOTHER.format(other=ELSEWHERE, value="2.0f * x[i]")
+    unit = parse(text)
+    own = unit.called_by("one_forward", "one_forward_workspace")
+    assert own == {"one_forward", "one_forward_workspace"}
+    dialect.check(unit, own)
+    conversions.check(unit, own)
+    called = parse(OF_ANOTHER.format(other=ELSEWHERE, value="of_another(x[i])"))
+    own = called.called_by("one_forward")
+    assert own == {"one_forward", "of_another"}
+    with pytest.raises(Unsupported):
+        conversions.check(called, own)
+
+
+def test_the_names_of_all_functions_are_looked_at() -> None:
+    """What the compiler makes of a loop may be a call of memcpy."""
+    other = ELSEWHERE.replace("of_another", "memcpy")
+    unit = parse(OF_ANOTHER.format(other=other, value="2.0f * x[i]"))
+    with pytest.raises(Unsupported, match="memcpy"):
+        dialect.check(unit, unit.called_by("one_forward"))

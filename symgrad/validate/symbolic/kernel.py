@@ -21,6 +21,7 @@ from symgrad.ops.indexing import ranges
 from symgrad.ops.record import get
 from symgrad.validate import conversions, dialect
 from symgrad.validate.bounded import interface
+from symgrad.validate.sizes import size_called
 from symgrad.validate.source import INTEGERS, CType, Unit, Unsupported, parse
 from symgrad.validate.symbolic import orders
 from symgrad.validate.symbolic.defined import check_defined
@@ -116,8 +117,9 @@ def validate(
     written: set[str] = set()
     try:
         unit = parse(bare)
-        dialect.check(unit)
-        conversions.check(unit)
+        own = unit.called_by(kernel.name, f"{kernel.name}_workspace")
+        dialect.check(unit, own)
+        conversions.check(unit, own)
         wrong = interface(unit, kernel)
         if wrong:
             return Outcome(False, wrong)
@@ -315,11 +317,10 @@ class _Path:
         known = {one for shape in shapes for dim in shape for one in dim.sizes}
         for size in self._kernel.sizes:
             name, kind = next(parameters)
-            bare = [one for one in known if one.strip("_") == size.strip("_")]
-            if size not in known and len(bare) > 1:
-                raise NotShown(f"{size} may be any of {', '.join(sorted(bare))}")
-            own = size if size in known or not bare else bare[0]
-            yield name, Typed(kind.base, Dim.size(own))
+            found = size_called(size, known)
+            if len(found) > 1:
+                raise NotShown(f"{size} may be any of {', '.join(found)}")
+            yield name, Typed(kind.base, Dim.size(found[0] if found else size))
 
     def _number(self, name: str, node: Node) -> Dim | Expr:
         place = (Dim.of(0),)

@@ -1,21 +1,25 @@
 """One call of a kernel: does each argument fit the C parameter that it goes to?
 
-In: the header's signature, the kernel's graph, the arguments in their order.  Out: what each input
-of the graph is given, and the array that each of its outputs is written to.
+In: the header's signature, the record of its calls, the kernel's graph.  Out: what each parameter
+is: sizes, inputs with their strides, outputs, the workspace.
 
-A parameter is known by its name, as the validation of the C knows it: the input or output of the
-graph that is called so, ``name_s<axis>`` for the stride of an axis, else a size.
+The record says which parameter is which, by its place, as it does where the C is validated.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from symgrad.ir.graph import Graph, ancestors
+from symgrad import abi
+from symgrad.ir.graph import Graph, Node, ancestors
+from symgrad.validate.sizes import size_called
 from symgrad.validate.source import CType, Header, Signature
 from symgrad.validate.wrappers.values import NotShown, Wrong
+
+_LONG = 40
+"""Names that have more characters may have others in C."""
 
 
 @dataclass(frozen=True)
@@ -32,42 +36,100 @@ class Parameter:
     axis: int = 0
 
 
-def parameters(header: Header, kernel: str, graph: Graph, line: int) -> tuple[Parameter, ...]:
-    """The parameters of a kernel; raises NotShown where the header has others than the graph."""
+def parameters(
+    header: Header, record: abi.Kernel, graph: Graph, line: int
+) -> tuple[Parameter, ...]:  # fmt: skip
+    """The parameters of a kernel; raises Wrong or NotShown where the header has others."""
+    kernel = record.name
     signature = header.declarations.get(kernel)
     if signature is None:
         raise Wrong(f"the header does not declare {kernel}", line)
     if signature.result != CType("int"):
         raise Wrong(f"{kernel} returns {signature.result}", line)
-    found = tuple(_each(signature, graph, line))
+    given = _Given(signature, line)
+    found = tuple(_each(given, record, graph))
+    if given.left:
+        raise Wrong(f"{kernel} takes {given.left} parameters more than its record says", line)
     _check_complete(kernel, found, graph, line)
     _check_workspace(header, kernel, found, line)
     return found
 
 
-def _each(signature: Signature, graph: Graph, line: int) -> Iterator[Parameter]:
+class _Given:
+    """The parameters of a signature, taken one after the other."""
+
+    def __init__(self, signature: Signature, line: int) -> None:
+        self.name, self.line = signature.name, line
+        self._parameters = signature.parameters
+        self._place = 0
+
+    @property
+    def left(self) -> int:
+        """How many are left."""
+        return len(self._parameters) - self._place
+
+    def take(self, what: str, wanted: str, *kinds: CType) -> tuple[str, CType]:
+        """The next, which is one of these kinds and is called ``wanted``, or nearly so."""
+        if not self.left:
+            raise Wrong(f"{self.name} has no parameter for {what}", self.line)
+        name, ctype = self._parameters[self._place]
+        self._place += 1
+        if not any(_is(ctype, one) for one in kinds):
+            raise Wrong(f"{name} of {self.name} is {ctype}, and not {what}", self.line)
+        if wanted.isascii() and wanted.isidentifier() and not _is_near(name, wanted):
+            raise Wrong(f"{what} is called {name} in the header of {self.name}", self.line)
+        return name, ctype
+
+
+def _is(found: CType, wanted: CType) -> bool:
+    return (found.base, found.pointers, found.const) == (
+        wanted.base, wanted.pointers, wanted.const,
+    )  # fmt: skip
+
+
+def _is_near(found: str, wanted: str) -> bool:
+    """C has underscores, or a number, behind a name that it needs; long names it cuts."""
+    bare = wanted.lstrip("_")
+    return (
+        len(bare) > _LONG or re.fullmatch(rf"{re.escape(bare)}(_+\d*)?|value_*", found) is not None
+    )
+
+
+def _each(given: _Given, record: abi.Kernel, graph: Graph) -> Iterator[Parameter]:
+    whole = CType("int64_t")
     sizes = _sizes(graph)
-    array = ""
-    for place, (name, ctype) in enumerate(signature.parameters, 1):
-        if place == len(signature.parameters):
-            if (name, ctype) != ("workspace", CType("void", 1)):
-                raise Wrong(f"the last parameter of {signature.name} is no workspace", line)
-            yield Parameter("workspace", name, ctype)
+    for size in record.sizes:
+        _, ctype = given.take(f"the size {size}", size, whole)
+        found = size_called(size, sizes)
+        if len(found) != 1:
+            raise NotShown(f"the size {size} of {record.name} is not of its graph", given.line)
+        yield Parameter("size", found[0], ctype)
+    for one in record.inputs:
+        node = _node(one, graph.inputs, given)
+        if one.by_value:
+            _, ctype = given.take(f"the number {one.name}", one.name, CType(node.dtype.c))
+            yield Parameter("number", one.name, ctype)
             continue
-        if ctype.pointers == 1:
-            array = name
-            nodes = graph.inputs if ctype.const else graph.outputs
-            kind = "input" if ctype.const else "output"
-            yield Parameter(kind, _one_of(name, nodes, signature, line), ctype)
-            continue
-        stride = re.fullmatch(r"(.*)_s(\d+)", name)
-        if stride and array and stride[1] == array and ctype == CType("int64_t"):
-            own = _one_of(array, graph.inputs, signature, line)
-            yield Parameter("stride", own, ctype, int(stride[2]))
-        elif not array and name not in graph.inputs and ctype == CType("int64_t"):
-            yield Parameter("size", _one_of(name, sizes, signature, line), ctype)
-        else:
-            yield Parameter("number", _one_of(name, graph.inputs, signature, line), ctype)
+        what = f"the input {one.name}"
+        name, ctype = given.take(what, one.name, CType(node.dtype.c, 1, const=True))
+        yield Parameter("input", one.name, ctype)
+        for axis in one.strides:
+            own = f"{name}_s{axis}"
+            yield Parameter(
+                "stride", one.name, given.take(f"a stride of {name}", own, whole)[1], axis
+            )
+    for one in record.outputs:
+        node = _node(one, graph.outputs, given)
+        _, ctype = given.take(f"the output {one.name}", one.name, CType(node.dtype.c, 1))
+        yield Parameter("output", one.name, ctype)
+    name, ctype = given.take("the workspace", "workspace", CType("void", 1))
+    yield Parameter("workspace", name, ctype)
+
+
+def _node(one: abi.Array, nodes: Mapping[str, Node], given: _Given) -> Node:
+    if one.name not in nodes:
+        raise NotShown(f"{one.name} of {given.name} is not of its graph", given.line)
+    return nodes[one.name]
 
 
 def _sizes(graph: Graph) -> list[str]:
@@ -81,17 +143,6 @@ def _sizes(graph: Graph) -> list[str]:
     return list(found)
 
 
-def _one_of(name: str, known: Iterable[str], signature: Signature, line: int) -> str:
-    """What a parameter is called in the graph: C has an underscore where its words forbid it."""
-    names = list(known)
-    if name in names:
-        return name
-    close = [one for one in names if one.strip("_") == name.strip("_")]
-    if len(close) != 1:
-        raise NotShown(f"the parameter {name} of {signature.name} is nothing of its graph", line)
-    return close[0]
-
-
 def _check_complete(kernel: str, found: Sequence[Parameter], graph: Graph, line: int) -> None:
     """Each input and each output is one parameter."""
     taken = [one.name for one in found if one.kind in ("input", "number")]
@@ -103,10 +154,7 @@ def _check_complete(kernel: str, found: Sequence[Parameter], graph: Graph, line:
     if sorted(written) != sorted(graph.outputs):
         raise Wrong(f"{kernel} writes {', '.join(written)}, not {', '.join(graph.outputs)}", line)
     for one in found:
-        nodes = graph.outputs if one.kind == "output" else graph.inputs
-        if one.kind in ("input", "output") and nodes[one.name].dtype.c != one.ctype.base:
-            raise Wrong(f"{one.name} of {kernel} is {one.ctype} in C", line)
-        if one.kind == "number" and nodes[one.name].rank:
+        if one.kind == "number" and graph.inputs[one.name].rank:
             raise Wrong(f"{one.name} of {kernel} is an array, and passed as a number", line)
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from symgrad import abi
 from symgrad.ir.dim import Dim, maximum, minimum
 from symgrad.validate.wrappers.forms import is_of_kinds, is_of_numbers, locals_of
 from symgrad.validate.wrappers.sizes import relation
@@ -68,6 +69,7 @@ class Machine:
     def __init__(
         self, function: ast.FunctionDef, globals_: Mapping[str, Any], calling: Calling
     ) -> None:
+        self._name = function.name
         self._locals = locals_of(function)
         self._globals = globals_
         self._calling = calling
@@ -123,7 +125,12 @@ class Machine:
         found = self._value(call, state)
         if not isinstance(found, Result) or found.function != Path("careful.values.check"):
             raise NotShown(f"the statement {ast.unparse(call)}", call.lineno)
-        _, name, value = found.arguments
+        if len(found.arguments) != 3:
+            raise NotShown(f"the statement {ast.unparse(call)}", call.lineno)
+        label, name, value = found.arguments
+        op = self._globals.get("OP")
+        if not isinstance(op, abi.Op) or label != f"{op.name}.{self._name}":
+            raise Wrong(f"errors name {label}", call.lineno)
         if value != Thing(f"value {name}"):
             raise Wrong(f"another value is checked in place of {name}", call.lineno)
         state.checked.add(name)

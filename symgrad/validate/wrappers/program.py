@@ -289,7 +289,7 @@ def _typeof(name: str) -> CArray:
 
 
 def _by_name(function: Any, names: Any) -> Defined:
-    if not isinstance(function, Defined) or not isinstance(names, Table):
+    if not isinstance(function, Defined) or function.renamed or not isinstance(names, Table):
         raise TypeError
     return Defined(function.name, names.entries)
 

@@ -191,6 +191,8 @@ class Record:
         names = [one.name for one in (*kernel.inputs, *kernel.outputs)]
         if len(set(names)) != len(names):
             raise Wrong(f"two arrays of {kernel.name} have one name", self._line)
+        if self._calls.record(kernel.name, self._line) != kernel:
+            raise NotShown(f"{kernel.name} has two records", self._line)
         state = self._state()
         arguments = list(self._arguments(state, kernel, given))
         call = self._calls.make(kernel.name, arguments, state, self._sizes, self._line)

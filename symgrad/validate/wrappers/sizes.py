@@ -31,13 +31,15 @@ def relation(left: Dim, sign: str, right: Dim) -> tuple[str, Dim]:
 class Facts:
     """Equalities, solved for sizes; other relations; axes that are the same.
 
-    ``quotients``: sizes that are a quotient, rounded down: its dividend and divisor.
+    ``quotients``: sizes that are a quotient, rounded down: its dividend and divisor; ``natural``:
+    those of them that are not negative.
     """
 
     def __init__(self) -> None:
         self._put: dict[Atom, Dim] = {}
         self._relations: set[tuple[str, Dim]] = set()
         self._quotients: dict[Size, tuple[Dim, Dim]] = {}
+        self._natural: set[Atom] = set()
         self._axes: dict[Axes, Axes] = {}
         self.apart: set[tuple[Axes, int]] = set()
 
@@ -46,7 +48,7 @@ class Facts:
         new = Facts()
         new._put, new._relations = dict(self._put), set(self._relations)
         new._quotients, new._axes = dict(self._quotients), dict(self._axes)
-        new.apart = set(self.apart)
+        new._natural, new.apart = set(self._natural), set(self.apart)
         return new
 
     # -- what is there
@@ -65,11 +67,14 @@ class Facts:
 
     def quotient(self, dividend: Dim, divisor: Dim) -> Dim:
         """A quotient, rounded down: a size of its own where it does not reduce."""
-        found = self.of(dividend) // self.of(divisor)
+        dividend, divisor = self.of(dividend), self.of(divisor)
+        found = dividend // divisor
         if not any(isinstance(atom, Derived) for atom in found.atoms):
             return found
         size = Size(f"quotient {len(self._quotients)}")
-        self._quotients[size] = (self.of(dividend), self.of(divisor))
+        if self._never_negative(dividend) and divisor.at_least(1):
+            self._natural.add(size)
+        self._quotients[size] = (dividend, divisor)
         return Dim.of(size)
 
     # -- more
@@ -145,11 +150,8 @@ class Facts:
 
     def _never_negative(self, dim: Dim) -> bool:
         """Sizes are not, nor quotients of what is not."""
-        for atom in dim.atoms & self._quotients.keys():
-            dividend, divisor = self._quotients[Size(str(atom))]
-            nested = dividend.atoms & self._quotients.keys()
-            if nested or not (dividend.at_least(0) and divisor.at_least(1)):
-                return False
+        if not {Size(name) for name in dim.sizes} & self._quotients.keys() <= self._natural:
+            return False
         return dim.at_least(0)
 
     # -- what does not

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from symgrad import abi
 from symgrad.abi import C_TYPES
 from symgrad.ir.dim import Dim
 from symgrad.ir.graph import Node
@@ -84,10 +85,17 @@ class State:
 class Calls:
     """The calls of kernels in one case."""
 
-    def __init__(self, header: Header, meaning: Meaning) -> None:
+    def __init__(self, header: Header, records: Sequence[abi.Kernel], meaning: Meaning) -> None:
         self.header = header
+        self._records = {one.name: one for one in records}
         self.meaning = meaning
         self._made: dict[tuple[Any, ...], Call] = {}
+
+    def record(self, kernel: str, line: int) -> abi.Kernel:
+        """The record of the calls of a kernel, by which its C is validated."""
+        if kernel not in self._records:
+            raise NotShown(f"there is no record of calls of {kernel}", line)
+        return self._records[kernel]
 
     def make(
         self, kernel: str, arguments: Sequence[Any], state: State, sizes: Mapping[str, Dim],
@@ -95,7 +103,7 @@ class Calls:
     ) -> Call:  # fmt: skip
         """Check the arguments of a call that returns 0, and let it write its outputs."""
         graph = self.meaning.graph(kernel, line)
-        taken = parameters(self.header, kernel, graph, line)
+        taken = parameters(self.header, self.record(kernel, line), graph, line)
         if len(arguments) != len(taken) + 1:
             raise Wrong(f"{kernel} takes {len(taken) + 1} arguments, not {len(arguments)}", line)
         check = _Arguments(kernel, graph, state, sizes, line)

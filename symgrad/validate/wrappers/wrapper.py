@@ -19,6 +19,12 @@ from symgrad.validate.symbolic.kernel import Outcome
 from symgrad.validate.wrappers.forms import check_chooses, check_straight, check_tries
 from symgrad.validate.wrappers.machine import FALL, RAISE, RETURN, End, Machine, spelled
 from symgrad.validate.wrappers.meaning import Item, Meaning
+from symgrad.validate.wrappers.naming import (
+    check_cotangents,
+    check_name,
+    known_as,
+    parameter_names,
+)
 from symgrad.validate.wrappers.program import Program, read
 from symgrad.validate.wrappers.record import Record, check_values, needed
 from symgrad.validate.wrappers.state import Calls, State, at, shape_of
@@ -86,7 +92,7 @@ class _Wrapper:
             raise Wrong("what forward keeps has no class in some case", self.line)
         self._header = header
         self.meanings = [Meaning(graphs, case, kernels) for case in graphs.cases]
-        self.calls = [Calls(header, one) for one in self.meanings]
+        self.calls = [Calls(header, self.op.kernels, one) for one in self.meanings]
         self.kept: list[tuple[Item, ...]] = []
         self.paths = 0
 
@@ -145,13 +151,30 @@ class _Forward:
     def __init__(self, wrapper: _Wrapper, name: str) -> None:
         self.wrapper, self.name = wrapper, name
         self.function = wrapper.function(name)
-        defined = wrapper.program.globals[name]
-        own = defined.renamed if isinstance(defined, Defined) else ()
-        self._public = {name: public for public, name in own}
+        self._public = self._known_as()
         self._parameters()
         self._case = 0
 
     # -- parameters
+
+    def _known_as(self) -> dict[str, str]:
+        """What callers know each parameter as."""
+        defined = self.wrapper.program.globals[self.name]
+        table = defined.renamed if isinstance(defined, Defined) else ()
+        arguments = self.function.args
+        own = [one.arg for one in (*arguments.args, *arguments.kwonlyargs)]
+        return known_as(own, table, self.function.lineno)
+
+    @property
+    def _known(self) -> list[abi.Value]:
+        """The plain arguments that are parameters."""
+        return [one for one in self.wrapper.op.values if one.name.isidentifier()]
+
+    @property
+    def _wanted(self) -> dict[str, str]:
+        """What callers have to know each argument as."""
+        inputs = self.wrapper.graphs.input_names
+        return parameter_names([*inputs, *(one.name for one in self._known)])
 
     def _parameters(self) -> None:
         """Inputs come first; plain arguments where ``apply`` takes them, or by name."""
@@ -164,8 +187,9 @@ class _Forward:
         if len(positional) < len(inputs):
             raise Wrong(f"{self.name} takes {len(positional)} arguments by position", line)
         self.inputs = positional[: len(inputs)]
+        wanted = self._wanted
         for own, name in zip(self.inputs, inputs, strict=True):
-            self._is_called(own, name)
+            check_name(self._public[own], name, wanted, line)
         free = len(positional) - len(arguments.defaults)
         defaults = dict(zip(positional[free:], arguments.defaults, strict=True))
         pairs = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
@@ -174,15 +198,8 @@ class _Forward:
             raise Wrong("an input has a default", line)
         self.values = self._plain(positional[len(inputs) :], defaults)
         last = arguments.kwonlyargs[-1].arg if arguments.kwonlyargs else ""
-        if last != "out" or not _is_none(defaults.get("out")):
+        if last != "out" or self._public[last] != last or not _is_none(defaults.get("out")):
             raise Wrong("out is no parameter, or is not None by default", line)
-
-    def _is_called(self, own: str, name: str) -> None:
-        """Callers know it by this name, unless Python has no such name or the wrapper needs it."""
-        public = self._public.get(own, own)
-        if public != name and own not in self._public and name.isidentifier():
-            if own.rstrip("_") != name.strip("_"):
-                raise Wrong(f"{own} is what callers know as {name}", self.function.lineno)
 
     def _plain(
         self, behind: Sequence[str], defaults: Mapping[str, ast.expr]
@@ -190,15 +207,14 @@ class _Forward:
         """The plain arguments, by their parameters."""
         arguments = self.function.args
         line = self.function.lineno
-        known = [one for one in self.wrapper.op.values if one.name.isidentifier()]
+        wanted = self._wanted
+        known = {wanted[one.name]: one for one in self._known}
         found: dict[str, abi.Value] = {}
         for own in (*behind, *(one.arg for one in arguments.kwonlyargs)):
-            public = self._public.get(own, own)
-            names = [one for one in known if one.name == public]
-            names = names or [one for one in known if one.name.strip("_") == own.strip("_")]
-            if len(names) == 1 and names[0] not in found.values():
-                found[own] = names[0]
-                self._check_default(names[0], defaults.get(own), line)
+            value = known.get(self._public[own])
+            if value is not None:
+                found[own] = value
+                self._check_default(value, defaults.get(own), line)
             elif own != "out":
                 raise Wrong(f"the parameter {own} is no argument of the Function", line)
         places = [found[own].place for own in behind]
@@ -206,7 +222,7 @@ class _Forward:
         last = [place for i, place in enumerate(there) if place == len(self.inputs) + i]
         if [one for one in last if one in places] != places:
             raise Wrong("plain arguments come in another order than in apply", line)
-        missing = [one.name for one in known if one not in found.values()]
+        missing = [one.name for one in known.values() if one not in found.values()]
         if missing:
             raise Wrong(f"{missing[0]} is no parameter", line)
         return found
@@ -227,7 +243,7 @@ class _Forward:
     def number_names(self) -> Iterator[str]:
         """The parameters that are the plain numbers, in the order of the record."""
         for one in self.wrapper.op.numbers:
-            yield next(own for own, value in self.values.items() if value == one)
+            yield next(self._public[own] for own, value in self.values.items() if value == one)
 
     # -- the run
 
@@ -480,6 +496,11 @@ class _Backward:
         other = arguments.posonlyargs or arguments.vararg or arguments.kwarg or arguments.defaults
         if len(names) != count + 1 or last != ["needs_input_grad", "out"] or other:
             raise Wrong(f"backward takes the residuals and {count} cotangents", line)
+        defined = self.wrapper.program.globals["backward"]
+        table = defined.renamed if isinstance(defined, Defined) else ()
+        if names[0] != "residuals" or table:
+            raise Wrong("callers know the parameters of backward by other names", line)
+        check_cotangents(names[1:], self.wrapper.graphs.cases[0].output_names, line)
         if not all(map(_is_none, arguments.kw_defaults)):
             raise Wrong("needs_input_grad or out is not None by default", line)
         cotangents = [Thing(f"cotangent {i}") for i in range(count)]
