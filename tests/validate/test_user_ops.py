@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import pytest
 
 from symgrad.frontend.trace import trace
+from symgrad.ir.dim import Dim
+from symgrad.ir.dtype import float32
 from symgrad.ir.function import SizeCondition
-from symgrad.kernels import plan
+from symgrad.ir.graph import Graph
+from symgrad.ir.types import TensorType
+from symgrad.kernels import KernelPlan, plan
 from symgrad.validate.symbolic.kernel import Outcome, validate
 from tests.validate.test_symbolic import Emitted, emitted
 from tests.validate.user_ops import Bias, Linear, Masked, Scale, by_size
@@ -110,3 +115,42 @@ def test_groups_of_a_known_number_of_rows_are_one_sum(least: int) -> None:
     fewer = (f"groups = row_groups(128, {least}, 32)", f"groups = row_groups(128, {least}, 1)")
     rows = ("rows = (128 + groups - 1) / groups", "rows = 128 / 32")
     assert not judged("bias 128", BACK, *edits, fewer, rows).validated
+
+
+K, M = Dim.size("k"), Dim.size("m")
+
+
+def _turned(graph: Graph) -> None:
+    """Rows are read from the last to the first, summed in groups, and kept."""
+    x = graph.input("x", TensorType(float32, (Dim.of(16), M)))
+    turned = graph.apply(
+        "slice", x, starts=(Dim.of(15), Dim.of(0)), sizes=(Dim.of(16), M), steps=(-1, 1)
+    )
+    graph.output("y", graph.apply("sum", graph.apply("tanh", turned), axes=(0,)))
+    graph.output("z", turned)
+
+
+def _outer(graph: Graph) -> None:
+    """All products of two matrices, the axes of a known length outside and inside."""
+    x = graph.input("x", TensorType(float32, (Dim.of(3), K)))
+    y = graph.input("y", TensorType(float32, (K, Dim.of(4))))
+    graph.output("z", graph.apply("einsum", x, y, spec="ab,cd->dcba"))
+    graph.output("p", x)
+
+
+DRAWN: dict[str, tuple[Callable[[Graph], None], str, tuple[str, ...]]] = {
+    "turned": (_turned, "(-i + 15)", ("(-i + 14)", "(i)", "(-i + 16)")),
+    "outer": (_outer, "row/3%k", ("row/4%k", "row/3%3", "row/k%k")),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_graphs_with_sizes_that_are_numbers_are_validated(name: str) -> None:
+    build, old, wrong = DRAWN[name]
+    graph = Graph()
+    build(graph)
+    text, record, graph = emitted(KernelPlan("k_drawn", graph))
+    assert old in text
+    outcome = validate(text, record, graph)
+    assert outcome.validated, f"line {outcome.line}: {outcome.reason}"
+    assert not any(validate(text.replace(old, new), record, graph).validated for new in wrong)

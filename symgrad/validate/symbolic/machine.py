@@ -1090,7 +1090,7 @@ class Machine:
                     found[outer * self._integer(right)] = None
                     found[outer] = None
         chain: list[Dim] = []
-        for one in sorted(found, key=_degree):
+        for one in sorted(found, key=_width):
             last = chain[-1] if chain else Dim.of(1)
             if one != last and one != head.length:
                 if one.exact_quotient(last) is None or head.length.exact_quotient(one) is None:
@@ -1792,8 +1792,9 @@ def _check_shared(body: Node, directive: Directive, line: int) -> None:
             raise NotShown(f"race: every iteration changes {target.name}", line)
 
 
-def _degree(dim: Dim) -> int:
-    return max((sum(power for _, power in one) for one, _ in dim.terms), default=0)
+def _width(dim: Dim) -> tuple[int, int]:
+    """It orders products by how many sizes they hold, then by their numbers."""
+    return max(((sum(power for _, power in one), own) for one, own in dim.terms), default=(0, 0))
 
 
 def _assigned(node: Node, names: set[str]) -> bool:

@@ -679,6 +679,8 @@ class Reals:
         if flat is None:
             return None
         whole, step = flat
+        if _falls(axis, body):
+            body = self.substitute(body, {axis: axis.extent - 1 - Dim.of(axis)})
         merged = self.substitute(body, {inner: Dim.of(whole) - step * Dim.of(axis)})
         return None if axis in merged.axes else self.reduce(kind, whole, merged)
 
