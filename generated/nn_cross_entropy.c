@@ -1,6 +1,6 @@
 /*
  * CrossEntropyLoss, written by symgrad.
- * Backward PROVED for ignore_index = -100, reduction = 'mean', label_smoothing = 0.0, under: 0 <=
+ * Backward PROVED for ignore_index = -100, reduction = 'mean', label_smoothing = 0.0 if 0 <=
  *     labels < c.
  * This C VALIDATED against what was traced, for all sizes and over the reals.
  */
@@ -250,7 +250,7 @@ int64_t nn_cross_entropy_backward_workspace(int64_t n, int64_t c)
  *     grad_x = where(t0, grad_output/sum(t0, axes=(0,)), 0.0)*t1
  * in:   x f32[n c], labels i64[n], grad_output f32[]
  * out:  grad_x f32[n c]
- * Backward PROVED for ignore_index = -100, reduction = 'mean', label_smoothing = 0.0, under: 0 <=
+ * Backward PROVED for ignore_index = -100, reduction = 'mean', label_smoothing = 0.0 if 0 <=
  *     labels < c.
  * Evaluated as written but for: sums in lanes, sums in blocks, sums of floats in double.
  */

@@ -1,6 +1,6 @@
 /*
  * CrossEntropyLoss, written by symgrad.
- * Backward PROVED for ignore_index = -100, reduction = 'mean', label_smoothing = 0.0, under: 0 <=
+ * Backward PROVED for ignore_index = -100, reduction = 'mean', label_smoothing = 0.0 if 0 <=
  *     labels < c.
  * This C VALIDATED against what was traced, for all sizes and over the reals.
  * Each kernel takes the sizes that it needs first, in this order: n, c.

@@ -1,6 +1,6 @@
 """nn_cross_entropy: x: float32[n, c], labels: int64[n] -> output: float32[].
 
-Backward PROVED for ignore_index = -100, reduction = 'mean', label_smoothing = 0.0, under: 0 <= labels < c.
+Backward PROVED for ignore_index = -100, reduction = 'mean', label_smoothing = 0.0 if 0 <= labels < c.
 This wrapper VALIDATED against the C and what was traced.
 
 Written by symgrad: the straight-line code below serves the ordinary call, `Caller` every other.

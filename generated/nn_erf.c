@@ -1,7 +1,7 @@
 /*
  * Erf, written by symgrad.
- * Backward PROVED (derived: no backward written), under: 1.1283791670955126 is read as 2/sqrt(pi)
- *     (off by 2.6e-17).
+ * Backward PROVED (derived: no backward written), literal: 1.1283791670955126 is read as
+ *     2/sqrt(pi) (off by 2.6e-17).
  * This C VALIDATED against what was traced, for all sizes and over the reals.
  */
 #include <math.h>
@@ -63,8 +63,8 @@ int64_t nn_erf_backward_workspace(int64_t n)
  *     grad_x = grad_output*(exp(-square(x))*1.1283791670955126)
  * in:   x f32[n], grad_output f32[n]
  * out:  grad_x f32[n]
- * Backward PROVED (derived: no backward written), under: 1.1283791670955126 is read as 2/sqrt(pi)
- *     (off by 2.6e-17).
+ * Backward PROVED (derived: no backward written), literal: 1.1283791670955126 is read as
+ *     2/sqrt(pi) (off by 2.6e-17).
  * Evaluated as written.
  */
 int nn_erf_backward(

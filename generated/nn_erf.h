@@ -1,7 +1,7 @@
 /*
  * Erf, written by symgrad.
- * Backward PROVED (derived: no backward written), under: 1.1283791670955126 is read as 2/sqrt(pi)
- *     (off by 2.6e-17).
+ * Backward PROVED (derived: no backward written), literal: 1.1283791670955126 is read as
+ *     2/sqrt(pi) (off by 2.6e-17).
  * This C VALIDATED against what was traced, for all sizes and over the reals.
  * Each kernel takes the sizes that it needs first, in this order: n.
  * Arrays are C-contiguous, but for the inputs with strides behind them: x_s0 counts elements from

@@ -1,6 +1,6 @@
 """nn_erf: x: float32[n] -> output: float32[n].
 
-Backward PROVED (derived: no backward written), under: 1.1283791670955126 is read as 2/sqrt(pi) (off by 2.6e-17).
+Backward PROVED (derived: no backward written), literal: 1.1283791670955126 is read as 2/sqrt(pi) (off by 2.6e-17).
 This wrapper VALIDATED against the C and what was traced.
 
 Written by symgrad: the straight-line code below serves the ordinary call, `Caller` every other.

@@ -1,8 +1,8 @@
 /*
  * GELU, written by symgrad.
- * Backward PROVED, under: 1.4142135623730951 is read as sqrt(2) (off by 5.1e-17);
- *     2.5066282746310002 is read as sqrt(2*pi) (off by 3.0e-16); 0.7071067811865476 is read as
- *     1/sqrt(2) (off by 7.6e-17).
+ * Backward PROVED, literal: 1.4142135623730951 is read as sqrt(2) (off by 5.1e-17); literal:
+ *     2.5066282746310002 is read as sqrt(2*pi) (off by 3.0e-16); literal: 0.7071067811865476 is
+ *     read as 1/sqrt(2) (off by 7.6e-17).
  * This C VALIDATED against what was traced, for all sizes and over the reals.
  */
 #include <math.h>
@@ -66,9 +66,9 @@ int64_t nn_gelu_backward_workspace(int64_t s)
  *     grad_x = grad_y*(0.5*(1 + erf(x/1.4142135623730951)) + x*(exp(-0.5*x*x)/2.5066282746310002))
  * in:   x f32[s], grad_y f32[s]
  * out:  grad_x f32[s]
- * Backward PROVED, under: 1.4142135623730951 is read as sqrt(2) (off by 5.1e-17);
- *     2.5066282746310002 is read as sqrt(2*pi) (off by 3.0e-16); 0.7071067811865476 is read as
- *     1/sqrt(2) (off by 7.6e-17).
+ * Backward PROVED, literal: 1.4142135623730951 is read as sqrt(2) (off by 5.1e-17); literal:
+ *     2.5066282746310002 is read as sqrt(2*pi) (off by 3.0e-16); literal: 0.7071067811865476 is
+ *     read as 1/sqrt(2) (off by 7.6e-17).
  * Evaluated as written.
  */
 int nn_gelu_backward(

@@ -1,8 +1,8 @@
 /*
  * GELU, written by symgrad.
- * Backward PROVED, under: 1.4142135623730951 is read as sqrt(2) (off by 5.1e-17);
- *     2.5066282746310002 is read as sqrt(2*pi) (off by 3.0e-16); 0.7071067811865476 is read as
- *     1/sqrt(2) (off by 7.6e-17).
+ * Backward PROVED, literal: 1.4142135623730951 is read as sqrt(2) (off by 5.1e-17); literal:
+ *     2.5066282746310002 is read as sqrt(2*pi) (off by 3.0e-16); literal: 0.7071067811865476 is
+ *     read as 1/sqrt(2) (off by 7.6e-17).
  * This C VALIDATED against what was traced, for all sizes and over the reals.
  * Each kernel takes the sizes that it needs first, in this order: s.
  * *s is any number of axes, taken as one: s is the number of all elements.

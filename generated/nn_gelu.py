@@ -1,6 +1,6 @@
 """nn_gelu: x: float32[*s] -> y: float32[*s].
 
-Backward PROVED, under: 1.4142135623730951 is read as sqrt(2) (off by 5.1e-17); 2.5066282746310002 is read as sqrt(2*pi) (off by 3.0e-16); 0.7071067811865476 is read as 1/sqrt(2) (off by 7.6e-17).
+Backward PROVED, literal: 1.4142135623730951 is read as sqrt(2) (off by 5.1e-17); literal: 2.5066282746310002 is read as sqrt(2*pi) (off by 3.0e-16); literal: 0.7071067811865476 is read as 1/sqrt(2) (off by 7.6e-17).
 This wrapper VALIDATED against the C and what was traced.
 
 Written by symgrad: the straight-line code below serves the ordinary call, `Caller` every other.

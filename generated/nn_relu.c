@@ -1,6 +1,6 @@
 /*
  * ReLU, written by symgrad.
- * Backward PROVED, under: x == 0 (yours gives 0 there).
+ * Backward PROVED, at the kink: x == 0 (yours gives 0 there).
  * This C VALIDATED against what was traced, for all sizes and over the reals.
  */
 #include <math.h>
@@ -56,7 +56,7 @@ int64_t nn_relu_backward_workspace(int64_t s)
  *     grad_x = where(y <= 0, 0.0, grad_y)
  * in:   y f32[s], grad_y f32[s]
  * out:  grad_x f32[s]
- * Backward PROVED, under: x == 0 (yours gives 0 there).
+ * Backward PROVED, at the kink: x == 0 (yours gives 0 there).
  * Evaluated as written.
  */
 int nn_relu_backward(

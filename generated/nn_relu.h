@@ -1,6 +1,6 @@
 /*
  * ReLU, written by symgrad.
- * Backward PROVED, under: x == 0 (yours gives 0 there).
+ * Backward PROVED, at the kink: x == 0 (yours gives 0 there).
  * This C VALIDATED against what was traced, for all sizes and over the reals.
  * Each kernel takes the sizes that it needs first, in this order: s.
  * *s is any number of axes, taken as one: s is the number of all elements.

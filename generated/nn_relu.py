@@ -1,6 +1,6 @@
 """nn_relu: x: float32[*s] -> y: float32[*s].
 
-Backward PROVED, under: x == 0 (yours gives 0 there).
+Backward PROVED, at the kink: x == 0 (yours gives 0 there).
 This wrapper VALIDATED against the C and what was traced.
 
 Written by symgrad: the straight-line code below serves the ordinary call, `Caller` every other.

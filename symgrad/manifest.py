@@ -25,6 +25,7 @@ from symgrad.ir.function import FunctionGraphs
 from symgrad.ir.printer import graph_text
 from symgrad.kernels import OpPlan
 from symgrad.proof.digests import Sides, backward_digest, forward_digest, normal_forms
+from symgrad.proof.report.rendering import supposing
 from symgrad.runtime.package import MANIFEST, PackagedOp, package_files, text_digest
 
 if TYPE_CHECKING:
@@ -35,11 +36,11 @@ if TYPE_CHECKING:
 def proof_line(report: Report) -> str:
     """The verdict in one line, for the top of the C."""
     said = " ".join(report.quantified)
-    conditions = "; ".join(
-        one.text for one in report.conditions if one.kind != "declared" or one.text not in said
-    )
-    under = f", under: {conditions}" if conditions else ""
-    return f"Backward {report.stated}{under}.{report.inferred and f' {report.inferred}'}"
+    conditions = [
+        one for one in report.conditions if one.kind != "declared" or one.text not in said
+    ]
+    inferred = report.inferred and f" {report.inferred}"
+    return f"Backward {report.stated}{supposing(conditions)}.{inferred}"
 
 
 def packaged(

@@ -31,6 +31,7 @@ from symgrad.frontend.state import changes_of
 from symgrad.frontend.trace import trace_request
 from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.proof.report.records import Condition, Report
+from symgrad.proof.report.rendering import supposing
 from symgrad.proof.report.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -357,8 +358,8 @@ def _beside(report: Report, values: Mapping[str, int | float]) -> Iterator[str]:
 def _noted(piece: Piece, report: Report) -> str:
     """The verdict on a piece as a note."""
     shown = _refuted(report)
-    conditions = "; ".join(_assumed(report)) if report.verdict is Verdict.PROVED else ""
-    why = f": {shown[0]}" if shown else f", under: {conditions}" if conditions else ""
+    conditions = _assumptions(report) if report.verdict is Verdict.PROVED else []
+    why = f": {shown[0]}" if shown else supposing(conditions)
     return f"for {piece.condition} it is {report.verdict}{why}"
 
 
@@ -394,8 +395,12 @@ def _blame(regions: Mapping[str, Region]) -> None:
 
 
 def _assumed(report: Report) -> list[str]:
+    return [one.text for one in _assumptions(report)]
+
+
+def _assumptions(report: Report) -> list[Condition]:
     """What a verdict is under; a kink is no condition, nor is what a literal is read as."""
-    return [one.text for one in report.conditions if one.kind not in ("kink", "literal")]
+    return [one for one in report.conditions if one.kind not in ("kink", "literal")]
 
 
 def _spoken_of(report: Report, names: Iterable[str]) -> set[str]:

@@ -45,6 +45,10 @@ VALIDATED, WRONG, NOT_VALIDATED = "VALIDATED", "WRONG", "NOT VALIDATED"
 LAYOUT = "validations-3"
 """The folder of notes beside that of kernels."""
 _WRAPPER = "This wrapper VALIDATED against the C and what was traced."
+_MAY_BE_RIGHT = (
+    "it may be right: report it, please, with the Function, since either the validator is too weak"
+    " or the generator has a defect"
+)
 _ROOMS = ("index", "ir", "ops", "passes", "proof", "validate")
 _LIBRARIES = ("flint", "mpmath", "numpy", "pycparser", "sympy")
 
@@ -120,22 +124,29 @@ class Validation:
         hint = (
             "this is a defect of symgrad: report it, please, with the Function"
             if self.verdict == WRONG
-            else f'it may be right; allow=("{NOT_VALIDATED}",) takes it as it is'
+            else f'{_MAY_BE_RIGHT}; allow=("{NOT_VALIDATED}",) takes it as it is'
         )
         raise NotValidatedError(f"the C of {name} is {self.verdict}:\n{failed}", hint=hint)
 
     @property
     def notes(self) -> Notes:
         """The lines that the texts say it in."""
-        other = [one.name for one in self.kernels if one.verdict != VALIDATED]
-        but = f" but for {', '.join(other)}" if other else ""
-        limits = " within the limits stated" if any(one.limits for one in self.kernels) else ""
-        sizes = f"for all sizes{limits} and over the reals"
         return Notes(
-            f"This C VALIDATED against what was traced{but}, {sizes}.",
+            self._headline,
             next(iter(_lines(self.wrapper)), _WRAPPER),
             {one.name: _lines(one) for one in self.kernels},
         )
+
+    @property
+    def _headline(self) -> str:
+        """What is said of all kernels."""
+        other = [one.name for one in self.kernels if one.verdict != VALIDATED]
+        if other and len(other) == len(self.kernels):
+            return "This C NOT VALIDATED: no kernel was shown to compute what was traced."
+        but = f" but for {', '.join(other)}" if other else ""
+        limits = " within the limits stated" if any(one.limits for one in self.kernels) else ""
+        sizes = f"for all sizes{limits} and over the reals"
+        return f"This C VALIDATED against what was traced{but}, {sizes}."
 
 
 def _lines(one: Finding) -> tuple[str, ...]:

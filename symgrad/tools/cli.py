@@ -12,6 +12,7 @@ import ast
 import json
 import math
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -55,6 +56,7 @@ class _Group(click.Group):
         try:
             return super().invoke(context)
         except SymgradError as error:
+            error.hint = _as_option(error.hint)
             raise click.ClickException(f"{type(error).__name__}: {error.shown()}") from error
         except KeyboardInterrupt as end:
             raise click.ClickException("interrupted: there is no verdict") from end
@@ -65,6 +67,11 @@ class _Group(click.Group):
 
 
 click.ClickException.exit_code = 2
+
+
+def _as_option(hint: str) -> str:
+    """A hint for callers in Python, for the command line: ``--allow "REFUTED"``."""
+    return re.sub(r'\ballow=\(("[^"]+"),\)', r"--allow \1", hint)
 
 
 def _warned(otherwise: Callable[..., None]) -> Callable[..., None]:

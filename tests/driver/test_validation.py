@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,9 @@ import symgrad as sg
 from symgrad import compiler, validation
 from symgrad.emission import EmittedOp
 from symgrad.errors import CodegenError, NotValidatedError
+from symgrad.manifest import proof_line
+from symgrad.proof.report.records import Condition
+from symgrad.proof.report.rendering import supposing, worded
 from symgrad.runtime.package import MANIFEST
 from symgrad.tools.certificate import check
 from symgrad.tools.cli import main
@@ -117,8 +121,75 @@ def test_what_is_not_understood_is_refused_unless_allowed(plant: Plant) -> None:
     assert found is not None
     assert found.verdict == "NOT VALIDATED"
     text = emitted.texts["square.c"]
-    assert "VALIDATED against what was traced but for square_forward, square_backward" in text
+    assert "This C NOT VALIDATED: no kernel was shown to compute what was traced." in text
+    assert "VALIDATED against" not in text
     assert text.count(" * NOT VALIDATED: ") == 2
+
+
+def test_a_reason_stands_at_the_kernel_that_it_is_of(plant: Plant) -> None:
+    plant("2.0f*grad_output[i]", "2.0*grad_output[i]")
+    planned, report = compiler.judged_plan(compiler.requested(Square, ("n",)), ())
+    emitted, found = compiler.texts(planned, report, ("NOT VALIDATED",), validate=True)
+    assert found is not None
+    verdicts = {one.name: one.verdict for one in found.kernels}
+    assert verdicts == {"square_forward": "VALIDATED", "square_backward": "NOT VALIDATED"}
+    assert "what was traced but for square_backward, for all sizes" in emitted.texts["square.c"]
+
+
+@pytest.mark.parametrize("verdict", ["REFUTED", "NOT VALIDATED"])
+def test_hints_name_the_option_on_the_command_line(
+    tmp_path: Path, plant: Plant, verdict: str
+) -> None:
+    backward = "2 * x * g" if verdict == "NOT VALIDATED" else "3 * x * g"
+    if verdict == "NOT VALIDATED":
+        plant("    (void)workspace;\n", "    (void)workspace;\n    goto end; end:\n")
+    source = tmp_path / "square_ops.py"
+    source.write_text(
+        f"""import symgrad as sg
+
+
+class Square(sg.Function):
+    @staticmethod
+    def forward(ctx, x: "f32[n]"):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return {backward}
+"""
+    )
+    arguments = ["build", str(source), "-o", str(tmp_path / "kernels"), "--no-compile"]
+    found = CliRunner().invoke(main, arguments)
+    assert found.exit_code == 2
+    assert f'--allow "{verdict}"' in found.output
+    assert "allow=(" not in found.output
+    assert ("report it" in found.output) == (verdict == "NOT VALIDATED")
+
+
+@pytest.mark.parametrize(
+    ("condition", "words"),
+    [
+        ("kink", "PROVED, at the kink: x == 0."),
+        ("ties", "PROVED, except at ties: x == 0."),
+        ("domain", "PROVED if x == 0."),
+        ("nonzero", "PROVED, except where x == 0."),
+        ("literal", "PROVED, literal: x == 0."),
+    ],
+)
+def test_texts_say_what_a_condition_does(condition: str, words: str) -> None:
+    report = sg.verify(Square, "n")
+    of_x = replace(report.inputs["x"], conditions=(Condition(condition, "x == 0"),))
+    found = replace(report, inputs={"x": of_x})
+    assert proof_line(found).endswith(words)
+    assert worded(found.conditions[0]) in str(found)
+
+
+def test_conditions_of_each_kind_stand_in_one_line() -> None:
+    kinds = {"kink": "x == 0", "domain": "x > -1", "index": "0 <= i < n", "ties": "x == y"}
+    said = supposing([Condition(kind, text) for kind, text in kinds.items()])
+    assert said == " if x > -1 and 0 <= i < n, at the kink: x == 0; except at ties: x == y"
 
 
 def test_what_is_wrong_is_never_taken_from_the_notes(plant: Plant) -> None:

@@ -103,10 +103,22 @@ def worded(condition: Condition) -> str:
 
 def under(conditions: Sequence[Condition]) -> str:
     """What follows a theorem: `` and x > 0, except where y == 0``; empty where nothing does."""
+    supposed, others = _parted(conditions)
+    return "".join([*(f" and {said}" for said in supposed), *(f", {said}" for said in others)])
+
+
+def supposing(conditions: Sequence[Condition]) -> str:
+    """What follows a verdict: `` if x > 0 and y > 0, at the kink: z == 0``, or nothing."""
+    supposed, others = _parted(conditions)
+    first = f" if {' and '.join(supposed)}" if supposed else ""
+    return first + (f", {'; '.join(others)}" if others else "")
+
+
+def _parted(conditions: Sequence[Condition]) -> tuple[list[str], list[str]]:
+    """What is supposed, and the rest in words."""
     both = [worded(one) for one in conditions]
-    joined = [said.removeprefix("if ") for said in both if said.startswith("if ")]
-    others = [said for said in both if not said.startswith("if ")]
-    return "".join([*(f" and {said}" for said in joined), *(f", {said}" for said in others)])
+    supposed = [said.removeprefix("if ") for said in both if said.startswith("if ")]
+    return supposed, [said for said in both if not said.startswith("if ")]
 
 
 def _counterexample_lines(one: InputReport) -> list[str]:
