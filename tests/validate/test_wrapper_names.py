@@ -183,3 +183,24 @@ def test_labels_are_the_ops_own(old: str, new: str) -> None:
         assert old in text
     changed = text.replace(old, new)
     assert changed == text or not judged(op, changed).validated
+
+
+class Power(sg.Function):
+    """A plain integer, which kernels compute with as a float."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, power: int = 2) -> Any:
+        ctx.power = power
+        return x * power
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * ctx.power, None
+
+
+def test_integers_that_callers_pass_are_validated() -> None:
+    request = compiler._requested(Power, None, ("f32[n m]",), None, None)
+    op = compiler.judged_plan(request, allow=())[0]
+    assert any(one.number == "int64" for one in emit(op, "").op.values)
+    outcome = judged(op)
+    assert outcome.validated, f"line {outcome.line}: {outcome.reason}"

@@ -107,7 +107,7 @@ def _each(given: _Given, record: abi.Kernel, graph: Graph) -> Iterator[Parameter
     for one in record.inputs:
         node = _node(one, graph.inputs, given)
         if one.by_value:
-            _, ctype = given.take(f"the number {one.name}", one.name, CType(node.dtype.c))
+            _, ctype = given.take(f"the number {one.name}", one.name, CType(abi.C_TYPES[one.dtype]))
             yield Parameter("number", one.name, ctype)
             continue
         what = f"the input {one.name}"
