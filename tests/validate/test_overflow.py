@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from itertools import product
 
 import pytest
 
 from symgrad.ir.atoms import Atom, Size
 from symgrad.ir.dim import Axis, Dim, Element
-from symgrad.ir.dtype import int64
+from symgrad.ir.dtype import float32, int64
 from symgrad.ir.graph import Graph
 from symgrad.ir.types import TensorType
 from symgrad.kernels import KernelPlan
@@ -22,6 +23,9 @@ from symgrad.validate.symbolic.memory import NotShown
 from symgrad.validate.symbolic.overflow import Limits, Reach
 from symgrad.validate.symbolic.values import Values
 from tests.codegen import programs
+from tests.codegen.programs import Builder
+from tests.codegen.programs import M as COLUMNS
+from tests.codegen.programs import N as ROWS
 from tests.validate.test_symbolic import Emitted, emitted, kernels
 
 N, M, K = (Dim.size(name) for name in "nmk")
@@ -39,7 +43,7 @@ def test_what_is_shown_to_fit_does_in_8_bits(seeds: range, monkeypatch: pytest.M
     shown, limited = 0, 0
     for seed in seeds:
         integers = Integers()
-        limits = Limits([N * M * K], 0)
+        limits = Limits([N * M * K])
         limits.grant(N * M)
         reach = Reach(integers, Values(integers), limits)
         reach.named(GROUPS, [Dim.of(1), quotient(N, Dim.of(2))])
@@ -137,7 +141,7 @@ def numbers(value: Dim, sizes: Mapping[str, int]) -> Iterator[int]:
 
 def test_what_is_known_of_an_element_at_one_place_is_not_elsewhere() -> None:
     integers = Integers()
-    values, limits = Values(integers), Limits((), 0)
+    values, limits = Values(integers), Limits(())
     limits.grant(M * K)
     index = Axis("j", 2 * N)
 
@@ -244,3 +248,89 @@ def test_the_users_integers_are_theirs_but_no_larger_ones() -> None:
         f"{factor} + 1099511627776 - 1099511627776",
     ):
         assert not validate(text.replace(factor, wrong), record, graph).validated
+
+
+def _of_data() -> Graph:
+    b = Builder(int64)
+    x, y = b.input("x", ROWS, COLUMNS), b.input("y", ROWS, COLUMNS)
+    wide = b.apply("cast", x, dtype=float32) * b.apply("cast", y, dtype=float32)
+    return b.outputs(g=b.apply("gt", x, y), u=x + y, w=wide, p=x * x + y)
+
+
+@cache
+def data() -> Emitted:
+    return emitted(KernelPlan("k_data", _of_data()))
+
+
+BEYOND = {
+    "a difference for a comparison": ("x_ij > y_ij", "x_ij - y_ij > 0"),
+    "the next integer for a comparison": ("x_ij > y_ij", "x_ij >= y_ij + 1"),
+    "both negated": ("x_ij > y_ij", "-x_ij < -y_ij"),
+    "both scaled": ("x_ij > y_ij", "x_ij*2 > y_ij*2"),
+    "a product of integers for one of floats": ("(float)x_ij*(float)y_ij", "(float)(x_ij*y_ij)"),
+    "powers that cancel": (
+        "x_ij*x_ij + y_ij", "x_ij*x_ij + y_ij + x_ij*x_ij*x_ij*x_ij - x_ij*x_ij*x_ij*x_ij",
+    ),
+    "a number that is taken away again": ("x_ij + y_ij", "x_ij + 1 + y_ij - 1"),
+    "an element twice": ("x_ij*x_ij + y_ij", "x_ij*x_ij + 2*y_ij - y_ij"),
+    "elements of two places": (
+        "x_ij + y_ij", "(x_ij + y[i*y_s0]) - y[i*y_s0] + y_ij",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BEYOND)
+def test_what_the_graph_does_not_compute_of_elements_may_overflow(what: str) -> None:
+    text, record, graph = data()
+    assert validate(text, record, graph).validated
+    old, new = BEYOND[what]
+    text, old, new = (re.sub("_ij|_i\\b", "_e", one) for one in (text, old, new))
+    assert old in text, text
+    assert not validate(text.replace(old, new), record, graph).validated
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("x_e*x_e + y_e", "y_e + x_e*x_e"), ("= x_e + y_e;", "= (y_e + x_e) - y_e + y_e;")],
+)  # fmt: skip
+def test_what_the_graph_computes_of_elements_the_c_may(old: str, new: str) -> None:
+    text, record, graph = data()
+    text = re.sub("_ij|_i\\b", "_e", text)
+    assert old in text, text
+    outcome = validate(text.replace(old, new), record, graph)
+    assert outcome.validated, outcome.reason
+
+
+def test_sums_and_products_of_elements_are_the_graphs_on_the_way_too() -> None:
+    b = Builder(int64)
+    x, y = b.input("x", ROWS, COLUMNS), b.input("y", ROWS, COLUMNS)
+    graph = b.outputs(
+        rows=b.apply("sum", x * y, axes=(1,)), columns=b.apply("sum", x, axes=(0,)),
+        whole=b.apply("sum", x, axes=(0, 1)), factors=b.apply("prod", x, axes=(1,)),
+        running=b.apply("cumsum", x, axis=1, reverse=False), sizes=b.apply("abs", x),
+    )  # fmt: skip
+    text, record, graph = emitted(KernelPlan("k_sums", graph))
+    outcome = validate(text, record, graph)
+    assert outcome.validated, outcome.reason
+    for old, new in (("+= x_ij*y_ij", "+= x_ij*y_ij*y_ij"), ("*= x_ij", "*= x_ij*x_ij"),
+                     ("columns_part[g*m + j]", "columns_part[j]")):  # fmt: skip
+        if old in text:
+            assert not validate(text.replace(old, new), record, graph).validated
+
+
+CONVERTED = {
+    "times 0": "x[i]*y[i] + (float)(0*(int64_t)truncf(x[i]))",
+    "from itself": "x[i]*y[i] + (float)((int64_t)truncf(x[i]) - (int64_t)truncf(x[i]))",
+    "in a comparison": "(int64_t)truncf(x[i]) == (int64_t)truncf(x[i]) ? x[i]*y[i] : x[i]",
+    "a constant": "x[i]*y[i] + (float)(0*(int64_t)1e300)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", CONVERTED)
+def test_a_float_becomes_an_integer_where_it_does_in_the_graph(what: str) -> None:
+    b = Builder(float32)
+    graph = b.outputs(z=b.input("x", ROWS) * b.input("y", ROWS))
+    text, record, graph = emitted(KernelPlan("k_product", graph))
+    (old,) = re.findall(r"z\[i\] = (.*);", text)
+    assert validate(text, record, graph).validated
+    assert not validate(text.replace(old, CONVERTED[what]), record, graph).validated

@@ -184,7 +184,7 @@ class Exact:
         """An op by the C that its record has for it."""
         ctype = "float" if dtype == float32 else "double"
         unit = _unit(op, ctype)
-        reach = Reach(self._values.integers, self._values, Limits((), 0))
+        reach = Reach(self._values.integers, self._values, Limits(()))
         machine = Machine(unit, self._values.integers, self._values, (), {}, reach)
         given = {f"x{place}": Typed(ctype, one) for place, one in enumerate(operands)}
         result = machine.run("formula", given)

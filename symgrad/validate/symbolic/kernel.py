@@ -5,7 +5,6 @@ In: the C text, the kernel's graph, what holds of its sizes.  Out: ``Outcome``.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
@@ -24,8 +23,11 @@ from symgrad.validate.bounded import interface
 from symgrad.validate.sizes import size_called
 from symgrad.validate.source import INTEGERS, CType, Unit, Unsupported, parse
 from symgrad.validate.symbolic import orders
+from symgrad.validate.symbolic.data import Data
+from symgrad.validate.symbolic.decisions import check_decisions
 from symgrad.validate.symbolic.defined import check_defined
 from symgrad.validate.symbolic.definitions import Defined, without_definitions
+from symgrad.validate.symbolic.exact import Exact
 from symgrad.validate.symbolic.integers import Integers
 from symgrad.validate.symbolic.machine import WORKSPACE, Machine, Pointer, Typed, alternatives
 from symgrad.validate.symbolic.memory import Array, NotShown
@@ -46,8 +48,6 @@ _Side = tuple[Node, Dim, str]
 """An index, the size of the axis that it is a place in, and ``lt`` or ``ge`` for its ends."""
 _OUTSIDE = "an index is out of range"
 _LARGE = "a matrix is too large for the BLAS"
-_MOST_FACTOR = 8191
-"""Of an element, beside the numbers of its graph."""
 
 
 def _facts(one: SizeCondition) -> list[Dim]:
@@ -79,14 +79,6 @@ def _lengths(graph: Graph) -> Iterator[Dim]:
             yield product([*extents.values()])
         elif get(node.op).kind == "reduction":
             yield from (length * extent for one in node.args for extent in one.shape)
-
-
-def _factors(graph: Graph) -> int:
-    """What elements of ``int64`` arrays may be multiplied by; 0 if the graph computes of none."""
-    computed = any(one.dtype == int64 and one.args for one in graph.nodes)
-    written = (one.attributes["value"].value for one in graph.nodes if one.op == "constant")
-    largest = math.prod(max(1, abs(one)) for one in written if isinstance(one, int))
-    return _MOST_FACTOR * largest if computed else 0
 
 
 @dataclass(frozen=True)
@@ -123,7 +115,7 @@ def validate(
         wrong = interface(unit, kernel)
         if wrong:
             return Outcome(False, wrong)
-        limits = Limits(_lengths(graph), _factors(graph))
+        limits = Limits(_lengths(graph))
         todo: list[list[bool]] = [[]]
         while todo:
             paths += 1
@@ -158,7 +150,8 @@ class _Path:
         self.integers = Integers()
         self.values = Values(self.integers)
         self._limits = limits
-        self._reach = Reach(self.integers, self.values, limits)
+        data = Data(self.values, self._computed)
+        self._reach = Reach(self.integers, self.values, limits, data)
         self.machine = Machine(unit, self.integers, self.values, decisions, defined, self._reach)
         self.machine.bytes_are_truths = all(node.dtype != uint8 for node in graph.nodes)
         self._asked = list(dict.fromkeys(_asked(graph)))
@@ -189,6 +182,7 @@ class _Path:
         status = self.values.integer(result.value) if result is not None else Dim.of(0)
         self._check_workspace()
         self._reach.settle()
+        self.machine.constants.settle(self._formulas, Exact(self.values).of)
         if status != 0:
             self._check_refusal(status)
             return
@@ -273,6 +267,8 @@ class _Path:
     def _side(self, one: Expr, axes: tuple[Axis, ...]) -> list[_Side]:
         if not isinstance(one, Call) or one.function not in ("lt", "ge"):
             return []
+        if any(operand.dtype.is_float for operand in one.operands):
+            return []
         end = self.values.integer(one.operands[1])
         return [
             (place, bound, one.function)
@@ -341,12 +337,30 @@ class _Path:
             read_only=kind.const, given=True,
         ))  # fmt: skip
 
-    def _check_output(self, name: str, node: Node, lowering: Lowering, written: Written) -> None:
+    def _formulas(self) -> Iterator[Expr]:
+        """What the outputs are."""
+        lowering = Lowering(self._graph)
+        for node in self._graph.outputs.values():
+            _, place = self._place(node)
+            yield self._flattened(lowering, lowering.element(node, place))
+
+    def _computed(self) -> Iterator[Expr]:
+        """What the outputs are, and each integer on the way to them."""
+        yield from self._formulas()
+        lowering = Lowering(self._graph)
+        for node in self._graph.nodes:
+            if node.dtype == int64 and node.args:
+                _, place = self._place(node)
+                yield self._flattened(lowering, lowering.element(node, place))
+
+    def _place(self, node: Node) -> tuple[list[Axis], tuple[Dim, ...]]:
+        """Any element: its axes, its indices."""
         axes = [self.values.axis("o", extent) for extent in node.shape]
-        place = tuple(
-            Dim.of(0) if extent == 1 else Dim.of(axis)
-            for axis, extent in zip(axes, node.shape, strict=True)
-        )
+        pairs = zip(axes, node.shape, strict=True)
+        return axes, tuple(Dim.of(0 if extent == 1 else axis) for axis, extent in pairs)
+
+    def _check_output(self, name: str, node: Node, lowering: Lowering, written: Written) -> None:
+        axes, place = self._place(node)
         with self.integers.given(*(fact for axis in axes for fact in self.integers.range_of(axis))):
             if self.integers.contradictory:
                 return
@@ -360,6 +374,7 @@ class _Path:
                 )
             for one in (found, *self.machine.checked):
                 check_defined(self.values, reals, one, wanted, name)
+            check_decisions(self.values, written, found, wanted, name)
             written.compare(found, wanted)
 
     def _flat(self, name: str, place: Sequence[Dim]) -> Dim:

@@ -46,6 +46,7 @@ from symgrad.validate.source import (
     walk,
 )
 from symgrad.validate.symbolic import orders
+from symgrad.validate.symbolic.constants import Constants
 from symgrad.validate.symbolic.defined import check_defined
 from symgrad.validate.symbolic.definitions import Defined
 from symgrad.validate.symbolic.integers import (
@@ -127,6 +128,7 @@ class Machine:
     ) -> None:  # fmt: skip
         self.unit, self.integers, self.values = unit, integers, values
         self._reach = reach
+        self.constants = Constants(values)
         self._defined = defined
         self.taken: set[str] = set()
         self.bytes_are_truths = True
@@ -674,23 +676,26 @@ class Machine:
         ctype = _common(left.ctype, right.ctype)
         if operator in _COMPARISONS:
             one, other = self._converted(left, ctype).value, self._converted(right, ctype).value
-            made = self.values.call(
-                _COMPARISONS[operator], self.values.expression(one), self.values.expression(other),
-                dtype=bool_,
-            )  # fmt: skip
-            return Typed("int", made)
+            sides = self.values.expression(one), self.values.expression(other)
+            tell = self._rounding if floating else self.values.call
+            return Typed("int", tell(_COMPARISONS[operator], *sides, dtype=bool_))
         if operator not in _ARITHMETIC:
             raise NotShown(f"the operator {operator}")
         if floating:
             one, other = self._converted(left, ctype).value, self._converted(right, ctype).value
             name = _ARITHMETIC[operator]
-            return Typed(ctype, self.values.call(name, one, other, dtype=_dtype(ctype)))
+            return Typed(ctype, self._rounding(name, one, other, dtype=_dtype(ctype)))
         return Typed(
             ctype,
             self._whole(
                 operator, self.values.integer(left.value), self.values.integer(right.value)
             ),
         )
+
+    def _rounding(self, function: str, *operands: Expr, dtype: DType) -> Expr:
+        """An operation on floats."""
+        self.constants.computed(self.values.pool.call(function, *operands, dtype=dtype), self._line)
+        return self.values.call(function, *operands, dtype=dtype)
 
     def _whole(self, operator: str, left: Dim, right: Dim) -> Dim:
         if operator == "+":
@@ -745,7 +750,10 @@ class Machine:
         if made.ctype in FLOATS:
             if not explicit or ctype != "int64_t":
                 raise NotShown(f"a {made.ctype} becomes {ctype}")
-            return Typed(ctype, self.values.call("cast", made.value, dtype=int64))
+            turned = self._rounding("cast", made.value, dtype=int64)
+            if not isinstance(made.value, Literal):
+                self._reach.converted(made.value, self._line)
+            return Typed(ctype, turned)
         if ctype == "uint8_t" and self.bytes_are_truths:
             return Typed(ctype, self._truth(made))
         if ctype in ("int", "int64_t"):
@@ -765,7 +773,7 @@ class Machine:
             return self._number(constant, ctype)
         if made.ctype in FLOATS and (ctype, value.dtype) != ("float", float64):
             return value
-        return self.values.call("cast", value, dtype=_dtype(ctype))
+        return self._rounding("cast", value, dtype=_dtype(ctype))
 
     def _fits(self, number: Dim, low: int, high: int) -> bool:
         """Does it lie in a range, for all that was said of what it is made of?"""
@@ -863,7 +871,7 @@ class Machine:
             plain = name.removesuffix("f") if ctype == "float" and name not in ("erf",) else name
             return Typed(
                 ctype,
-                self.values.call(_OF_MATH.get(plain, plain), *values, dtype=_dtype(ctype)),
+                self._rounding(_OF_MATH.get(plain, plain), *values, dtype=_dtype(ctype)),
             )
         raise NotShown(f"{name} is called, which is not known")
 
@@ -1559,6 +1567,7 @@ class Summary:
 
     def _total(self, write: Write, kind: str, part: Expr) -> Write:
         start = self._machine._fetch(write.array, write.address, len(self._machine._frames) - 1)
+        self._machine._reach.summed(write.array, write.line, kind, part)
         if not _is_start(kind, start) and self._integers.entails(self._axis.extent):
             longer = self._values.axis(self._axis.name, self._axis.extent + 1)
             first = self._values.substitute(part, {self._axis: Dim.of(-1)})

@@ -8,8 +8,9 @@ than 2^50 of them with its strides, and that each size and each stride is less t
 each size that is 0 were 1.  An integer is bounded by a sum of products of sizes.  It fits where
 each divides what is granted, and no more than 8191 are added.  Another product is a limit, if it
 is the length of something that the graph computes; so is what is granted, with a large factor,
-if 2^47 are left to it; else nothing is shown.  What a graph computes
-of the elements of ``int64`` arrays is taken not to overflow, as the proof takes it.
+if 2^47 are left to it; else nothing is shown.  An integer that is computed of elements of ``int64``
+arrays, which nothing bounds, has to be one that the graph computes (``data.py``); that is taken not
+to overflow, as the proof takes it.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from typing import TypeGuard
 
 from symgrad.ir.atoms import Monomial, divide, multiply
 from symgrad.ir.dim import Atom, Axis, Derived, Dim, Element, Size
-from symgrad.ir.expr import Call, IntValue, Literal, Reduce
+from symgrad.ir.expr import Call, Expr, IntValue, Literal, Reduce
 from symgrad.validate.source import INTEGERS
+from symgrad.validate.symbolic.data import Data, merged
 from symgrad.validate.symbolic.integers import TRIPS, Integers, coefficient, put, uppers
 from symgrad.validate.symbolic.memory import NotShown
 from symgrad.validate.symbolic.values import DEFINED, Values
@@ -55,11 +57,10 @@ class Limits:
     """What sizes have to meet.
 
     ``allowed``: products that may be limits.  With a product, each that divides it is granted, or
-    allowed.  ``data``: the largest factor of an element of ``int64`` that nothing bounds.
+    allowed.
     """
 
-    def __init__(self, allowed: Iterable[Dim], data: int) -> None:
-        self.data = data
+    def __init__(self, allowed: Iterable[Dim]) -> None:
         self._granted: dict[Monomial, None] = {}
         self._allowed = _products(allowed)
         self._stated: dict[Monomial, int] = {}
@@ -99,10 +100,17 @@ class Limits:
 
 
 class Reach:
-    """The integers that the C computes on one way through a kernel."""
+    """The integers that the C computes on one way through a kernel.
 
-    def __init__(self, integers: Integers, values: Values, limits: Limits) -> None:
+    ``data``: what the graph computes, where it computes of elements.
+    """
+
+    def __init__(
+        self, integers: Integers, values: Values, limits: Limits, data: Data | None = None
+    ) -> None:
         self._integers, self._values, self._limits = integers, values, limits
+        self._data = data
+        self._merged: dict[tuple[str, int], Dim] = {}
         self._seen: set[Dim] = set()
         self._named: dict[Atom, tuple[Dim, ...]] = {}
         self._of: dict[Dim, Ways] = {}
@@ -122,9 +130,18 @@ class Reach:
         constant = value.constant
         if constant is not None:
             fits = -_LARGEST - 1 <= constant <= _LARGEST
+        elif isinstance(value.atom, Element):
+            fits = True  # where it comes from it was stored, or computed
         elif any(map(_is_element, value.atoms)):  # what is known of it depends on the place
+            wanted = dict(self._wanted)
             with self._here():
-                fits = self._left_to_data(value) and self._fits(value) and self._fits(-value)
+                fits = self._fits(value) and self._fits(-value)
+            if not fits:
+                self._wanted = wanted
+                fits = self._data is not None and self._data.has(value)
+                if not fits and self._data is not None and (array := merged(value)):
+                    self._merged[array, line] = value
+                    fits = True
         else:
             self._seen.add(value)
             fits = self._fits(value) and self._fits(-value)
@@ -141,15 +158,23 @@ class Reach:
         finally:
             self._of, self._of_products, self._simple = kept
 
-    def _left_to_data(self, value: Dim) -> bool:
-        """Is a number that is added to data none that the graph has not?"""
-        added = abs(dict(value.terms).get((), 0))
-        return added <= self._limits.data or not any(self._is_data(one) for one, _ in value.terms)
+    def summed(self, array: str, line: int, kind: str, part: Expr) -> None:
+        """A loop adds ``part`` to each element of an array; what that is, is known now."""
+        waits = (array, line) in self._merged
+        if waits and self._data is not None and self._data.adds(kind, part):
+            del self._merged[array, line]
+
+    def converted(self, value: Expr, line: int) -> None:
+        """The C makes an integer of a float that is no constant."""
+        if self._data is not None and not self._data.converts(value):
+            raise NotShown("a float becomes an integer, which it does not in the graph", line)
 
     def settle(self) -> None:
         """The limits that were met; raises NotShown for what no limit prevents."""
         if self._problem is not None:
             raise self._problem
+        for (_, line), value in self._merged.items():
+            raise NotShown(f"{value} may overflow", line)
         self._limits.state(self._wanted)
 
     def _fits(self, side: Dim) -> bool:
@@ -199,17 +224,11 @@ class Reach:
             return _sums(self._above(rest), self._above(part))
         found = _NOTHING
         for monomial, factor in value.terms:
-            if not self._counts(monomial, factor):
+            if factor < 0 and self._are_natural(monomial):
                 continue
             ways = tuple(_times(one, abs(factor)) for one in self._of_product(monomial))
             found = self._fewest(_sums(found, ways))
         return found
-
-    def _counts(self, monomial: Monomial, factor: int) -> bool:
-        """Does a term make a sum larger, and is it none that is left to the data?"""
-        if factor < 0 and self._are_natural(monomial):
-            return False
-        return abs(factor) > self._limits.data or not self._is_data(monomial)
 
     def _rises(self, value: Dim, atom: Derived) -> bool:
         """Is a value the larger the larger an atom is?"""
@@ -268,10 +287,11 @@ class Reach:
             return _by_pairs(self._of_quotient(atom), self._of_product(rest))
         choices = self._choices(atom)
         if choices is not None:
-            ways = self._times_rest(choices[0], rest)
-            for one in choices[1:]:
-                ways = self._fewest(_joined(ways, self._times_rest(one, rest)))
-            return ways
+            with suppress(Unbounded):
+                ways = self._times_rest(choices[0], rest)
+                for one in choices[1:]:
+                    ways = self._fewest(_joined(ways, self._times_rest(one, rest)))
+                return ways
         return [
             _times(way, Fraction(1, divisor))
             for one, divisor in self._at_most(atom)
@@ -363,16 +383,6 @@ class Reach:
         if not ends or least is None:
             raise Unbounded
         return ends
-
-    def _is_data(self, monomial: Monomial) -> bool:
-        """Does it hold an element of an array that nothing bounds?"""
-        try:
-            for atom, _ in monomial:
-                if isinstance(atom, Element) and self._choices(atom) is None:
-                    self._of_element(atom)
-        except Unbounded:
-            return True
-        return False
 
     def _are_natural(self, monomial: Monomial) -> bool:
         if monomial not in self._simple:

@@ -87,6 +87,17 @@ class Written:
         """
         self._pair(self._exact.of(found), self._exact.of(wanted))
 
+    def is_as(self, found: Expr, wanted: Expr) -> bool:
+        """Is one evaluated as the other, in the same types, but for orders that are known?"""
+        if not self._is_one(found, wanted):
+            return False
+        own = Written(self._values, self.reals, self._floats)
+        try:
+            own.compare(found, wanted)
+        except NotShown:
+            return False
+        return own.differences.isdisjoint((OTHER, WIDER))
+
     # -- one step
 
     def _pair(self, c: Expr, graph: Expr) -> None:
