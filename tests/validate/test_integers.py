@@ -103,6 +103,28 @@ def test_what_is_added_outlasts_what_is_given_around_it() -> None:
     assert not integers.entails(M - 5)
 
 
+def test_what_is_not_0_is_beyond_the_end_that_is_known() -> None:
+    integers = Integers()
+    integers.differ(N - 1, N - 2, N - 9)
+    integers.add(5 - N)
+    assert not integers.entails(N - 1)
+    integers.add(N - 1)
+    assert integers.entails(N - 3)
+    assert not integers.entails(N - 4)
+    assert not integers.entails(4 - N)
+    integers.add(2 - N)
+    assert integers.contradictory
+
+
+def test_what_holds_for_a_while_sharpens_nothing() -> None:
+    integers = Integers()
+    integers.differ(N - 1)
+    with integers.given(N - 1):
+        integers.add(5 - N)
+    assert not integers.entails(N - 1)
+    assert not integers.entails(N - 2)
+
+
 @pytest.mark.parametrize("kind", ["sum", "prod", "max", "min"])
 def test_a_reduction_over_nothing_does_not_read(kind: str) -> None:
     values = Values(Integers())

@@ -37,6 +37,8 @@ class Integers:
 
     def __init__(self) -> None:
         self._facts: list[Dim] = []
+        self._gaps: list[Dim] = []
+        self._inside = 0
         self._bounds: dict[str, list[Bounds]] = {}
         self._limits: dict[str, tuple[int, int]] = {}
         self._known: dict[tuple[Dim, tuple[Dim, ...], int], bool] = {}
@@ -52,23 +54,42 @@ class Integers:
     def given(self, *facts: Dim) -> Iterator[None]:
         """Within, these hold as well."""
         self._facts.extend(facts)
+        self._inside += 1
         try:
             yield
         finally:
             del self._facts[len(self._facts) - len(facts) :]
+            self._inside -= 1
 
     @contextmanager
     def anywhere(self) -> Iterator[None]:
         """Within, only what holds at every point of the program does."""
         kept, self._facts = self._facts, []
+        self._inside += 1
         try:
             yield
         finally:
             self._facts = kept
+            self._inside -= 1
 
     def add(self, *facts: Dim) -> None:
         """From here on, these hold as well, also where a ``given`` around this ends."""
         self._facts[:0] = facts
+        self._sharpen()
+
+    def differ(self, *gaps: Dim) -> None:
+        """From here on, none of these is 0."""
+        self._gaps += gaps
+        self._sharpen()
+
+    def _sharpen(self) -> None:
+        """What is at least 0, and is not 0, is at least 1: by what holds for good."""
+        for gap in [] if self._inside else self._gaps:
+            for side in (gap, -gap):
+                if self.entails(side):
+                    self._gaps.remove(gap)
+                    self.add(side - 1)
+                    return
 
     def bound(self, tensor: str, bounds: Bounds) -> None:
         """What holds of each element of an integer array."""

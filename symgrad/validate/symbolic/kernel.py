@@ -159,6 +159,7 @@ class _Path:
         self._constants()
         self._granted = [fact for one in conditions for fact in _facts(one)]
         self.integers.add(*self._granted)
+        self.integers.differ(*(one.left - one.right for one in conditions if one.relation == "!="))
 
     def _constants(self) -> None:
         for name, constant in self._unit.constants.items():
