@@ -406,7 +406,20 @@ def uppers(extent: Dim) -> tuple[Dim, ...]:
         rest = extent - Dim.of(atom)
         sides = (*uppers(rest + atom.left), *uppers(rest + atom.right))
         return tuple(dict.fromkeys(sides))
+    for atom in extent.atoms:
+        if isinstance(atom, Derived) and atom.function == "min" and _rises(extent, atom):
+            ends = (put(extent, {atom: side}) for side in (atom.left, atom.right))
+            return tuple(dict.fromkeys(upper for end in ends for upper in uppers(end)))
     return (extent,)
+
+
+def _rises(dim: Dim, atom: Atom) -> bool:
+    """Is it a sum of products, in which that is only multiplied by what is never negative?"""
+    slope = coefficient(dim, atom)
+    return slope is not None and all(
+        value > 0 and all(isinstance(one, (Size, Axis)) for one, _ in monomial)
+        for monomial, value in slope.terms
+    )
 
 
 def _outermost(dim: Dim, sign: int) -> list[Derived]:
