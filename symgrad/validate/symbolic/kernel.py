@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, pairwise
+from itertools import combinations, permutations, pairwise
 
 from symgrad import abi
 from symgrad.index.lower import Lowering
@@ -279,9 +279,14 @@ class _Path:
         ]
 
     def _is_element(self, index: Expr, place: Node, axes: Sequence[Axis]) -> bool:
+        """Is it each element of an index, by axes in any order?"""
         extents = [one for one in place.shape if one != 1]
-        if extents != [axis.extent for axis in axes]:
-            return False
+        return any(
+            extents == [axis.extent for axis in order] and self._is_at(index, place, order)
+            for order in permutations(axes)
+        )
+
+    def _is_at(self, index: Expr, place: Node, axes: Sequence[Axis]) -> bool:
         reals, lowering = Reals(self.values), Lowering(self._graph)
         left = iter(axes)
         where = [Dim.of(0) if one == 1 else Dim.of(next(left)) for one in place.shape]

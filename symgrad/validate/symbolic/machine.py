@@ -418,8 +418,10 @@ class Machine:
             with self._assumed(condition, truth), self._frame(self._targets(branch)) as frame:
                 self._block(branch)
                 number = len(self._frames) - 1
-            for write in self._settled(frame, number):
-                old = self._read(write.array, write.address)
+            with self._assumed(condition, truth):
+                writes = self._settled(frame, number)
+                olds = [self._read(one.array, one.address) for one in writes]
+            for write, old in zip(writes, olds, strict=True):
                 assert write.value is not None
                 pick = (write.value, old) if truth else (old, write.value)
                 chosen = self.values.call("where", condition, *pick, dtype=write.value.dtype)
@@ -455,7 +457,10 @@ class Machine:
         names: set[str] = set()
         sources: dict[str, set[str]] = {}
         for node in _kind(body, c_ast.Assignment):
-            names |= _names(node.lvalue)
+            place = node.lvalue
+            while isinstance(place, c_ast.ArrayRef):
+                place = place.name
+            names |= _names(place)
         for node in _kind(body, c_ast.FuncCall):
             names |= _names(node.args) if node.args is not None else set()
         for node in _kind(body, c_ast.Decl):
