@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, permutations, pairwise
+from itertools import combinations, pairwise, permutations
 
 from symgrad import abi
 from symgrad.index.lower import Lowering
