@@ -406,9 +406,9 @@ def uppers(extent: Dim) -> tuple[Dim, ...]:
         rest = extent - Dim.of(atom)
         sides = (*uppers(rest + atom.left), *uppers(rest + atom.right))
         return tuple(dict.fromkeys(sides))
-    for atom in extent.atoms:
-        if isinstance(atom, Derived) and atom.function == "min" and _rises(extent, atom):
-            ends = (put(extent, {atom: side}) for side in (atom.left, atom.right))
+    for factor in extent.atoms:
+        if isinstance(factor, Derived) and factor.function == "min" and _rises(extent, factor):
+            ends = (put(extent, {factor: side}) for side in (factor.left, factor.right))
             return tuple(dict.fromkeys(upper for end in ends for upper in uppers(end)))
     return (extent,)
 
