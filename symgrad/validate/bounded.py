@@ -25,6 +25,7 @@ from flint import arb, fmpq
 from symgrad import abi
 from symgrad.errors import KernelArgumentError
 from symgrad.ir.graph import Graph, Node, ancestors
+from symgrad.ops.record import get
 from symgrad.passes.evaluate import evaluate
 from symgrad.validate.machine import Fault, Machine, Memory, Pointer
 from symgrad.validate.meaning import APPROXIMATE, Meaning, Tensor
@@ -146,7 +147,7 @@ class _Check:
         self._most_sizes = most_sizes
         self._names = _size_names(kernel, graph)
         self._nodes = ancestors(graph.outputs.values())
-        self._indexed = any(node.op == "input" and node.dtype.is_integer for node in self._nodes)
+        self._indexed = any(get(node.op).kind == "indexing" for node in self._nodes)
         self._mode = 0
         self._calls = self._undecided = self._refused = 0
         self._tried: list[Sizes] = []

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import symgrad as sg
 from symgrad.frontend.trace import trace
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import float32
@@ -16,9 +17,11 @@ from symgrad.ir.function import SizeCondition
 from symgrad.ir.graph import Graph
 from symgrad.ir.types import TensorType
 from symgrad.kernels import KernelPlan, plan
+from symgrad.validate.bounded import Equal, check
+from symgrad.validate.source import parse
 from symgrad.validate.symbolic.kernel import Outcome, validate
 from tests.validate.test_symbolic import Emitted, emitted
-from tests.validate.user_ops import Bias, Linear, Masked, Scale, by_size
+from tests.validate.user_ops import Bias, Linear, Masked, Scale, by_size, greatest_by
 
 OPS: dict[str, tuple[Any, ...]] = {
     "bias [g c]": (Bias, "f32[n g c]", "f32[g c]"),
@@ -33,6 +36,10 @@ OPS: dict[str, tuple[Any, ...]] = {
     "bias 128": (Bias, "f32[128 m]", "f32[m]"),
     "bias 5 3": (Bias, "f64[5 3]", "f64[3]"),
     "n > 4": (by_size(lambda n: n > 4), "f32[n m]", "f32[m k]"),
+    "argmax": (greatest_by(sg.argmax, 1), "f32[n m]"),
+    "argmin": (greatest_by(sg.argmin, 0), "f64[n m]"),
+    "argmax of 4": (greatest_by(sg.argmax, 1), "f32[n 4]"),
+    "argmax of 3 axes": (greatest_by(sg.argmax, 2), "f32[n k m]"),
     "n == 4": (by_size(lambda n: n == 4), "f32[n m]", "f32[m k]"),
 }  # fmt: skip
 
@@ -94,6 +101,12 @@ WRONG: dict[str, tuple[str, str, tuple[str, str]]] = {
         "n > 4", "op_backward_case1",
         ("+ ROUND_UP(row_groups(n, 128, 4) * (4*k*m));", "+ ROUND_UP(2*k*m);"),
     ),
+    "the place behind": ("argmax", "op_inference", ("+ stored[i]]", "+ stored[i] + 1]")),
+    "the place of another row": ("argmax", "op_inference", ("+ stored[i]]", "+ stored[0]]")),
+    "a place of more": ("argmax", "op_inference", ("place = j;", "place = j + 1;")),
+    "no check": ("argmax", "op_inference", ("return 1;", "(void)0;")),
+    "a check of the first": ("argmax", "op_inference", ("k = 0; k < n", "k = 0; k < 1")),
+    "a check of half": ("argmax of 3 axes", "op_backward", ("l < k*n; l++", "l < k; l++")),
     "too many groups": (
         "n == 4", "op_backward_case1", ("row_groups(4, 128, 4);", "row_groups(4, 1, 4);")
     ),
@@ -104,6 +117,15 @@ WRONG: dict[str, tuple[str, str, tuple[str, str]]] = {
 def test_what_is_wrong_in_them_is_not_validated(what: str) -> None:
     name, kernel, edit = WRONG[what]
     assert not judged(name, kernel, edit).validated
+
+
+def test_the_greatest_of_nothing_has_no_place() -> None:
+    """Without a word about sizes a row may be empty, and then the call is refused."""
+    (text, record, graph), _ = kernels("argmax")["op_inference"]
+    right, wrong = "(stored[k] >= m)", "(stored[k] > m)"
+    assert right in text
+    assert validate(text, record, graph).validated
+    assert not validate(text.replace(right, wrong), record, graph).validated
 
 
 @pytest.mark.parametrize("least", [1, 2, 64])
@@ -154,3 +176,14 @@ def test_graphs_with_sizes_that_are_numbers_are_validated(name: str) -> None:
     outcome = validate(text, record, graph)
     assert outcome.validated, f"line {outcome.line}: {outcome.reason}"
     assert not any(validate(text.replace(old, new), record, graph).validated for new in wrong)
+
+
+def test_a_call_that_is_refused_for_a_computed_index_is_not_wrong() -> None:
+    """The place in one row may lie outside of another, and then nothing is returned."""
+    graph = Graph()
+    x = graph.input("x", TensorType(float32, (M, Dim.of(3))))
+    y = graph.input("y", TensorType(float32, (Dim.size("n"),)))
+    place = graph.apply("argmax", x, axes=(1,))
+    graph.output("z", graph.apply("index", y, place))
+    text, record, graph = emitted(KernelPlan("k_other", graph))
+    assert isinstance(check(parse(text), record, graph), Equal)

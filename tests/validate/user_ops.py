@@ -81,3 +81,21 @@ def by_size(test: Callable[[Any], bool]) -> Any:
             return (g @ y.T) * factor, (x.T @ g) * factor
 
     return Chosen
+
+
+def greatest_by(op: Callable[..., Any], axis: int) -> Any:
+    """What stands where the greatest, or the least, of a row is."""
+
+    class Chosen(sg.Function):
+        @staticmethod
+        def forward(ctx, x):
+            place = op(x, axis).unsqueeze(axis)
+            ctx.save_for_backward(x, place)
+            return sg.gather(x, axis, place).squeeze(axis)
+
+        @staticmethod
+        def backward(ctx, g):
+            x, place = ctx.saved_tensors
+            return sg.zeros_like(x).scatter_add(axis, place, g.unsqueeze(axis))
+
+    return Chosen

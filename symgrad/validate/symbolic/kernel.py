@@ -222,7 +222,17 @@ class _Path:
             truth and self._sides(one) for one, truth in self.machine.conditions
         ):
             return
+        if reason == _OUTSIDE and any(self._is_outside(*one) for one in self._asked):
+            return
         raise NotShown(f"it returns {number}, which says {reason!r}, and that was not shown")
+
+    def _is_outside(self, place: Node, bound: Dim) -> bool:
+        """Is there an element of an index, and does none lie in its axis?"""
+        if not all(self.integers.entails(extent - 1) for extent in place.shape):
+            return False
+        index, facts = self._index(place)
+        with self.integers.given(*facts):
+            return self.integers.outside(index, bound)
 
     def _matrix_sides(self) -> Iterator[Dim]:
         """The numbers of rows and columns that a product of the graph may have."""
@@ -279,19 +289,29 @@ class _Path:
         ]
 
     def _is_element(self, index: Expr, place: Node, axes: Sequence[Axis]) -> bool:
-        """Is it each element of an index, by axes in any order?"""
-        extents = [one for one in place.shape if one != 1]
+        """Is it each element of an index, by axes in any order, or by its row-major number?"""
+        own = [self.values.axis("p", one) for one in place.shape if one != 1]
+        walks = [
+            [Dim.of(one) for one in order] for order in permutations(own)
+            if [one.extent for one in order] == [axis.extent for axis in axes]
+        ]  # fmt: skip
+        if len(axes) == 1 and axes[0].extent == product(place.shape):
+            walks.append([_row_major(own)])
         return any(
-            extents == [axis.extent for axis in order] and self._is_at(index, place, order)
-            for order in permutations(axes)
+            self._is_at(index, place, own, dict(zip(axes, one, strict=True))) for one in walks
         )
 
-    def _is_at(self, index: Expr, place: Node, axes: Sequence[Axis]) -> bool:
-        reals, lowering = Reals(self.values), Lowering(self._graph)
-        left = iter(axes)
+    def _is_at(
+        self, index: Expr, place: Node, own: Sequence[Axis], walked: Mapping[Axis, Dim]
+    ) -> bool:
+        """Is it the element of an index at its own axes, walked over like that?"""
+        left = iter(own)
         where = [Dim.of(0) if one == 1 else Dim.of(next(left)) for one in place.shape]
-        found = self._flattened(lowering, lowering.element(place, where))
-        return reals.normal(found) == reals.normal(index)
+        reals, lowering = Reals(self.values), Lowering(self._graph)
+        with self.integers.given(*(fact for one in own for fact in self.integers.range_of(one))):
+            found = self._flattened(lowering, lowering.element(place, where))
+            each = self.values.substitute(index, walked)
+            return reals.normal(found) == reals.normal(each)
 
     def _arguments(self) -> Iterator[tuple[str, Typed]]:
         """What each parameter is, by the order in which the record of the call has them."""
@@ -414,6 +434,14 @@ class _Path:
             return pool.call(ends[0], end, found, dtype=expr.dtype)
 
         return rebuild(pool, [root], rule)[root]
+
+
+def _row_major(axes: Sequence[Axis]) -> Dim:
+    """The number of a place in an array of these axes."""
+    number = Dim.of(0)
+    for axis in axes:
+        number = number * axis.extent + Dim.of(axis)
+    return number
 
 
 def _as_one(lowering: Lowering) -> Callable[[Expr, Mapping[Expr, Expr]], Expr | None]:

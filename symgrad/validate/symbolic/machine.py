@@ -331,12 +331,15 @@ class Machine:
 
     def _if(self, node: c_ast.If) -> None:
         condition = self._truth(self._evaluate(node.cond))
+        known = len(self.conditions)
         decided = self._decided(condition)
         if decided is None:
             self._guarded(node, condition)
             return
         if len(self._frames) == 1:
-            self._assume(condition, decided)
+            parts = self.conditions[known:]
+            for one, truth in dict.fromkeys([(condition, decided), *parts]):
+                self._assume(one, truth)
         with self._assumed(condition, decided):
             if decided:
                 self._block(node.iftrue)

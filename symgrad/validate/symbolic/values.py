@@ -28,7 +28,7 @@ from symgrad.ir.expr import (
     rebuild,
 )
 from symgrad.validate.symbolic import orders
-from symgrad.validate.symbolic.integers import BUILD, Integers, least, uppers
+from symgrad.validate.symbolic.integers import BUILD, Bounds, Integers, least, put, uppers
 from symgrad.validate.symbolic.orders import Order
 
 Elements = Callable[[str, tuple[Dim, ...], DType], Expr | None]
@@ -39,6 +39,7 @@ _NOTHING = {
     "sum": 0.0, "prod": 1.0, "max": -math.inf, "min": math.inf, "any": False, "all": True,
 }  # fmt: skip
 """What a reduction over nothing is."""
+_PLACES = ("argmax", "argmin")
 ASSOCIATIVE = ("sum", "prod", "max", "min", "any", "all")
 """Reductions over blocks of a range that are one over the range."""
 
@@ -96,7 +97,31 @@ class Values:
             self._definitions[self._names[key]] = key
             if value.dtype == bool_:
                 self.integers.limit(self._names[key], 0, 1)
+            if isinstance(template, Reduce) and template.kind in _PLACES:
+                facts = self._place(self._names[key], formal, template.axis.extent)
+                self.integers.bound(self._names[key], facts)
         return Dim.of(Element(self._names[key], actual))
+
+    def _place(self, name: str, formal: tuple[Element, ...], length: Dim) -> Bounds:
+        """Where the greatest is: 0 where there is none, else before the end of the axis."""
+
+        def facts(indices: tuple[Dim, ...]) -> Iterator[Dim]:
+            value = Dim.of(Element(name, indices))
+            mapping = dict(zip(formal, indices, strict=True))
+            yield value
+            extent = put(length, mapping)
+            if self.integers.entails(extent - 1):
+                yield extent - 1 - value
+
+        return facts
+
+    def _extent_of_place(self, value: Dim) -> Dim | None:
+        """The axis that a value is a place in, by what it is."""
+        atom = value.atom
+        if not isinstance(atom, Element) or not atom.tensor.endswith("="):
+            return None
+        made = self.definition(atom)
+        return made.axis.extent if isinstance(made, Reduce) and made.kind in _PLACES else None
 
     def _parameters(self, value: Expr) -> tuple[Dim, ...]:
         """The index expressions that a value depends on by its axes; the axes, with reductions."""
@@ -124,6 +149,10 @@ class Values:
             return None
 
         return rebuild(self.pool, [value], rule)[value]
+
+    def named(self, element: Element) -> Dim:
+        """An element of a defined array, by what it depends on now."""
+        return self.integer(self.definition(element))
 
     def definition(self, element: Element) -> Expr:
         """What an element of a defined array is."""
@@ -175,6 +204,9 @@ class Values:
                 known = False
         if known is not None:
             return self.truth(known)
+        if function in ("lt", "ge") and right == self._extent_of_place(left):
+            empty = self.pool.integer(0), self.pool.integer(right)
+            return self._relation(function, *empty)
         return self.pool.call(function, a, b, dtype=bool_)
 
     def _is_no_nan(self, expr: Expr) -> bool:
@@ -214,6 +246,9 @@ class Values:
             nothing = _NOTHING.get(kind)
             if nothing is not None:
                 return self.pool.literal(nothing, body.dtype)
+        if kind == "any" and axis not in body.free:
+            some = self._relation("lt", self.pool.integer(0), self.pool.integer(axis.extent))
+            return self.call("logical_and", some, body, dtype=bool_)
         part = narrow(body)
         if isinstance(part, Reduce) and part.kind == kind and kind in ASSOCIATIVE:
             joined = self.joined(axis, part.axis)
@@ -477,7 +512,8 @@ class _Replacing:
             indices = tuple(map(self.dim, atom.indices))
             element = Element(atom.tensor, indices)
             if self._elements is None:
-                return Dim.of(element)
+                joined = len(indices) > 1 and atom.tensor.endswith("=")
+                return self._values.named(element) if joined else Dim.of(element)
             if atom.tensor.endswith("="):
                 return self._values.integer(self.expression(self._values.definition(atom)))
             made = self._elements(atom.tensor, indices, int64)
