@@ -94,8 +94,9 @@ def table(results: Sequence[Judged]) -> str:
         spent = (statistics.median(seconds), seconds[len(seconds) * 9 // 10], seconds[-1])
         cells = (len(some), f"{fine} ({100 * fine / len(some):.1f}%)", *(f"{s:.2f}" for s in spent))
         lines.append(f"| {group or '**all**'} | {' | '.join(map(str, cells))} |")
-    lines += ["", "Not validated:", ""]
-    lines += [f"- {one.group}, {one.case}: {one.reason}" for one in results if one.reason]
+    refused = [f"- {one.group}, {one.case}: {one.reason}" for one in results if one.reason]
+    if refused:
+        lines += ["", "Not validated:", "", *refused]
     return "\n".join(lines) + "\n"
 
 
