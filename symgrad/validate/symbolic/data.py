@@ -17,12 +17,10 @@ from symgrad.ir.dim import Axis, Dim, Element
 from symgrad.ir.dtype import bool_
 from symgrad.ir.expr import Call, Expr, Reduce
 from symgrad.validate.symbolic.integers import coefficient
-from symgrad.validate.symbolic.memory import Write, match
+from symgrad.validate.symbolic.memory import Write, is_before, match, owner_of
 from symgrad.validate.symbolic.normal import Polynomial, Reals, Term
 from symgrad.validate.symbolic.parts import parts
 from symgrad.validate.symbolic.values import Values
-
-_BEFORE = "before "
 
 
 class Data:
@@ -136,7 +134,7 @@ def merged(value: Dim) -> str:
     if not whole or len(atoms) != 2 or len(names) != 1:
         return ""
     (name,) = names
-    return name.split(" ", 2)[2] if name.startswith(_BEFORE) else ""
+    return owner_of(name)[1] if is_before(name) else ""
 
 
 def _added(value: Dim) -> Iterator[tuple[str, Dim]]:
@@ -144,7 +142,7 @@ def _added(value: Dim) -> Iterator[tuple[str, Dim]]:
     yield "sum", value
     yield "prod", value
     for atom in value.atoms:
-        if isinstance(atom, Element) and atom.tensor.startswith(_BEFORE):
+        if isinstance(atom, Element) and is_before(atom.tensor):
             factor = coefficient(value, atom)
             if factor == 1:
                 yield "sum", value - Dim.of(atom)

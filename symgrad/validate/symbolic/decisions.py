@@ -17,10 +17,9 @@ from symgrad.ir.dtype import DType, bool_
 from symgrad.ir.expr import Call, Expr, IntValue, Reduce
 from symgrad.validate.symbolic.memory import NotShown
 from symgrad.validate.symbolic.parts import parts
-from symgrad.validate.symbolic.values import Values
+from symgrad.validate.symbolic.values import RELATIONS, Values
 from symgrad.validate.symbolic.written import Written
 
-_RELATIONS = ("eq", "ne", "lt", "le", "gt", "ge")
 _STEPS = ("floor", "ceil", "trunc", "round", "rint", "sign", "fmod", "mod", "floordiv", "copysign")
 _MOST_AXES = 3
 
@@ -57,7 +56,7 @@ def _decides(one: Expr) -> bool:
     if not isinstance(one, Call) or not one.operands[0].dtype.is_float:
         return False
     turned = one.function == "cast" and not one.dtype.is_float
-    return turned or one.function in _RELATIONS or one.function in _STEPS
+    return turned or one.function in RELATIONS or one.function in _STEPS
 
 
 def _is_rounded(values: Values, one: Expr) -> bool:

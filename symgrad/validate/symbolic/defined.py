@@ -23,7 +23,7 @@ from symgrad.validate.symbolic.gathered import Context, Gathering, Guard, Instan
 from symgrad.validate.symbolic.memory import NotShown
 from symgrad.validate.symbolic.normal import UNDEFINED, Monomial, Polynomial, Reals, Term
 from symgrad.validate.symbolic.ranges import Range, Ranges
-from symgrad.validate.symbolic.values import Values, facts_of
+from symgrad.validate.symbolic.values import OPPOSITE, Values, facts_of
 
 _Key = tuple[str, tuple[Expr, ...], Context]
 
@@ -163,7 +163,7 @@ class _Formula:
         """A guard, as a condition whose normal form has no negative coefficients."""
         values, condition = self._values, guard.condition
         if not guard.truth:
-            opposite = _OPPOSITE.get(getattr(condition, "function", ""))
+            opposite = OPPOSITE.get(getattr(condition, "function", ""))
             assert isinstance(condition, Call) or opposite is None
             if opposite is not None and not any(o.dtype.is_float for o in condition.args):
                 condition = values.call(opposite, *condition.args, dtype=bool_)
@@ -237,9 +237,9 @@ def _parts(condition: Expr, truth: bool) -> Iterator[tuple[str, Expr, Expr]]:
     elif function == ("logical_and" if truth else "logical_or"):
         for one in condition.operands:
             yield from _parts(one, truth)
-    elif function in _OPPOSITE:
+    elif function in OPPOSITE:
         left, right = condition.operands
-        yield function if truth else _OPPOSITE[function], left, right
+        yield function if truth else OPPOSITE[function], left, right
 
 
 def _known(relations: list[tuple[str, Expr, Expr]]) -> dict[Expr, Range]:
@@ -260,5 +260,4 @@ def _known(relations: list[tuple[str, Expr, Expr]]) -> dict[Expr, Range]:
 
 _FOLLOWS = {"positive": ("nonnegative", "nonzero")}
 """What else is so of what is; both together make it so."""
-_OPPOSITE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 _SWAPPED = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}

@@ -19,16 +19,15 @@ from symgrad.ops.record import Template, get
 from symgrad.validate.source import Unit, parse
 from symgrad.validate.symbolic import orders
 from symgrad.validate.symbolic.machine import Machine, Typed
+from symgrad.validate.symbolic.normal import SAME
 from symgrad.validate.symbolic.overflow import Limits, Reach
-from symgrad.validate.symbolic.values import Values, narrow
+from symgrad.validate.symbolic.values import OPPOSITE, Values, narrow
 
 _COMMUTATIVE = ("add", "mul", "maximum", "minimum", "logical_and", "logical_or", "eq", "ne")
 _TURNED = {"lt": "gt", "le": "ge"}
-_OPPOSITE = {"gt": "ge", "ge": "gt", "eq": "ne", "ne": "eq"}
 _BEYOND = {"minimum": math.inf, "maximum": -math.inf}
 """What nothing is beyond."""
 _HEAD = "#include <math.h>\n#include <stdint.h>\n"
-_SAME = {"rint": "round", "root": "sqrt"}
 _FORMULAS = (
     "sigmoid", "silu", "softplus", "log_sigmoid", "logaddexp", "rsqrt", "reciprocal", "relu",
     "square", "sign", "shift",
@@ -100,10 +99,8 @@ class Exact:
         if function == "logical_not" and isinstance(inner := operands[0], Call):
             if inner.function == "logical_not":
                 return inner.operands[0]
-            if inner.function in ("eq", "ne"):
-                return self._truth(_OPPOSITE[inner.function], list(inner.operands))
-            if inner.function in ("gt", "ge"):
-                return self._truth(_OPPOSITE[inner.function], list(inner.operands[::-1]))
+            if inner.function in OPPOSITE:
+                return self._truth(OPPOSITE[inner.function], list(inner.operands))
         return self._pool.call(function, *self._ordered(function, operands), dtype=bool_)
 
     def _float(self, function: str, operands: list[Expr], dtype: DType) -> Expr:
@@ -126,7 +123,7 @@ class Exact:
             for one, other in (operands, operands[::-1]):
                 if _is(one, _BEYOND[function]) and _holds(dtype, other):
                     return other
-        name = _SAME.get(function, function)
+        name = SAME.get(function, function)
         return self._pool.call(name, *self._ordered(function, operands), dtype=dtype)
 
     def _narrow(self, value: Expr) -> Expr:

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from math import inf, isfinite
 
-from symgrad.ir.dim import Axis, Dim, Element
+from symgrad.ir.dim import Axis, Dim
 from symgrad.ir.expr import Access, Call, Expr, IntValue, Literal, Reduce
 from symgrad.validate.symbolic.domains import Need, needs, of_literal, of_reduction
-from symgrad.validate.symbolic.values import Values, is_never
+from symgrad.validate.symbolic.values import RELATIONS, Values, is_defined, is_never
 
 MOST = 64
 """Ways to one part of a formula."""
@@ -33,7 +33,7 @@ class Guard:
 
 _TAKES = {
     "maximum": (-inf,), "minimum": (inf,),
-    **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge"), (-inf, inf)),
+    **dict.fromkeys(RELATIONS, (-inf, inf)),
 }  # fmt: skip
 """The infinities that an op takes and gives a number."""
 Context = tuple[Guard | Axis, ...]
@@ -144,7 +144,7 @@ class Gathering:
     def _add_indices(self, dims: tuple[Dim, ...], context: Context) -> None:
         for dim in dims:
             for atom in dim.atoms:
-                if isinstance(atom, Element) and atom.tensor.endswith("="):
+                if is_defined(atom):
                     self._add(self._values.definition(atom), context)
 
 

@@ -64,14 +64,23 @@ from symgrad.validate.symbolic.memory import (
     Frame,
     NotShown,
     Write,
+    before,
     injective,
+    is_before,
     lies_within,
     match,
+    owner_of,
     renamed,
 )
 from symgrad.validate.symbolic.normal import Reals
 from symgrad.validate.symbolic.overflow import Reach
-from symgrad.validate.symbolic.values import Values, facts_of, is_never, without_own_check
+from symgrad.validate.symbolic.values import (
+    Values,
+    facts_of,
+    is_defined,
+    is_never,
+    without_own_check,
+)
 
 DTYPES = {"float": float32, "double": float64, "int": int64}
 
@@ -114,11 +123,6 @@ class Scope:
     names: dict[str, Typed] = field(default_factory=dict)
 
 
-def before(frame: int, array: str) -> str:
-    """What an array held before the iteration that a frame stands for."""
-    return f"before {frame} {array}"
-
-
 class Machine:
     """One run of a kernel, with some decisions on its conditions."""
 
@@ -142,7 +146,6 @@ class Machine:
         self._scopes: list[Scope] = [Scope()]
         self._line = 0
         integers.bound(TRIPS, _enough)
-        self._parallel: list[Directive] = []
         self.carved: list[Dim] = []
 
     # -- running
@@ -351,8 +354,7 @@ class Machine:
         if isinstance(condition, Literal):
             return bool(condition.value)
         if condition.free or any(
-            isinstance(one, Access) and one.tensor.startswith("before ")
-            for one in postorder([condition])
+            isinstance(one, Access) and is_before(one.tensor) for one in postorder([condition])
         ):
             return None
         return self._chosen(condition)
@@ -437,7 +439,7 @@ class Machine:
             if write.array not in frame.local:
 
                 def resolve(tensor: str, indices: tuple[Dim, ...], dtype: DType) -> Expr | None:
-                    owner, array = _before(tensor)
+                    owner, array = owner_of(tensor)
                     return self._read(array, indices[0]) if owner == number else None
 
                 if write.value is None:
@@ -791,7 +793,7 @@ class Machine:
         if found is not None:
             return all(self._fits(side, low, high) for side in found[1:])
         atom = number.atom
-        if not isinstance(atom, Element) or not atom.tensor.endswith("="):
+        if not is_defined(atom):
             return False
         made = self.values.definition(atom)
         if isinstance(made, Reduce) and made.kind in ("max", "min"):
@@ -1485,7 +1487,7 @@ class Summary:
         def element(tensor: str, indices: tuple[Dim, ...], dtype: DType) -> Expr | None:
             if tensor.startswith(_THROUGH):
                 return self._scanned(tensor.removeprefix(_THROUGH), indices[0], within, through=1)
-            owner, array = _before(tensor)
+            owner, array = owner_of(tensor)
             return self._earlier(array, indices[0], within) if owner == self._number else None
 
         return self._values.replaced(value, {}, element)
@@ -1626,7 +1628,7 @@ class Summary:
         raw, level = self._sums[write.array][2], len(self._machine._frames) - 1
 
         def element(tensor: str, indices: tuple[Dim, ...], dtype: DType) -> Expr | None:
-            owner, array = _before(tensor)
+            owner, array = owner_of(tensor)
             if owner == self._number and array != write.array:
                 raise NotShown(f"{_shown(array)} changes in the loop", self._line)
             return self._machine._fetch(array, indices[0], level) if owner == self._number else None
@@ -1737,13 +1739,6 @@ def _holds_expr(value: Expr, part: Expr) -> bool:
         for dim in ((one.value,) if isinstance(one, IntValue) else getattr(one, "indices", ()))
     ]
     return any(element in dim.atoms for dim in dims)
-
-
-def _before(tensor: str) -> tuple[int, str]:
-    if not tensor.startswith("before "):
-        return -1, tensor
-    _, number, array = tensor.split(" ", 2)
-    return int(number), array
 
 
 def _likely(arguments: Sequence[Dim]) -> Iterator[Callable[[Dim], Dim]]:

@@ -73,6 +73,24 @@ class Write:
     line: int
 
 
+def before(frame: int, array: str) -> str:
+    """What an array held before the iteration that a frame stands for."""
+    return f"before {frame} {array}"
+
+
+def is_before(tensor: str) -> bool:
+    """Is it what an array held before some iteration?"""
+    return tensor.startswith("before ")
+
+
+def owner_of(tensor: str) -> tuple[int, str]:
+    """The frame and the array of ``before(frame, array)``; -1 and itself of any other."""
+    if not is_before(tensor):
+        return -1, tensor
+    _, number, array = tensor.split(" ", 2)
+    return int(number), array
+
+
 @dataclass
 class Frame:
     """What one iteration, or the function itself, has written so far.

@@ -22,7 +22,7 @@ from symgrad.ir.dtype import bool_
 from symgrad.ir.expr import Access, Call, Expr, IntValue, Literal, Reduce
 from symgrad.validate.rounding import nearest
 from symgrad.validate.symbolic.integers import coefficient, put, uppers
-from symgrad.validate.symbolic.values import ASSOCIATIVE, Values, facts_of
+from symgrad.validate.symbolic.values import ASSOCIATIVE, RELATIONS, Values, facts_of, is_defined
 
 Monomial = tuple[tuple["Term", int], ...]
 
@@ -283,7 +283,7 @@ class Reals:
         for monomial, value in self._integers.settled(dim).terms:
             product = Polynomial.of(value)
             for atom, power in monomial:
-                if isinstance(atom, Element) and atom.tensor.endswith("="):
+                if is_defined(atom):
                     one = self.normal(self._values.definition(atom))
                 elif isinstance(atom, Element):
                     one = (
@@ -306,7 +306,7 @@ class Reals:
         """An address with elements of defined arrays named by what they are."""
         mapping = {}
         for atom in dim.atoms:
-            if isinstance(atom, Element) and atom.tensor.endswith("="):
+            if is_defined(atom):
                 value = self.normal(self._values.definition(atom))
                 mapping[atom] = Dim.of(Element("=", (Dim.of(_Named(value)),)))
         return self._integers.settled(put(dim, mapping) if mapping else dim)
@@ -318,7 +318,7 @@ class Reals:
         operands = [self.normal(one) for one in expr.operands]
         if function in _RATIONAL:
             return _RATIONAL[function](self, operands)
-        if function in ("eq", "ne", "lt", "le", "gt", "ge"):
+        if function in RELATIONS:
             if function in ("eq", "ne") and all(one.dtype == bool_ for one in expr.operands):
                 same = ONE - _RATIONAL["logical_xor"](self, operands)
                 return same if function == "eq" else ONE - same

@@ -28,7 +28,7 @@ from symgrad.validate.source import INTEGERS
 from symgrad.validate.symbolic.data import Data, merged
 from symgrad.validate.symbolic.integers import TRIPS, Integers, coefficient, put, uppers
 from symgrad.validate.symbolic.memory import NotShown
-from symgrad.validate.symbolic.values import DEFINED, Values
+from symgrad.validate.symbolic.values import Values, is_defined
 
 BITS = 50
 """A product that is granted is less than 2 to the power of this."""
@@ -340,7 +340,7 @@ class Reach:
         """What it is one of; None where that is not known."""
         if atom in self._named:
             return self._named[atom]
-        if not _is_defined(atom):
+        if not is_defined(atom):
             return None
         made = self._values.definition(atom)
         if isinstance(made, (IntValue, Literal)):
@@ -364,7 +364,7 @@ class Reach:
             return [(atom.indices[0], 1)]
         if atom.tensor.startswith("#") and not atom.indices:
             return [(Dim.of(INTEGERS["int"][1]), 1)]
-        if _is_defined(atom):
+        if is_defined(atom):
             made = self._values.definition(atom)
             if isinstance(made, Reduce) and made.kind in ("argmax", "argmin"):
                 return [(made.axis.extent, 1)]
@@ -522,10 +522,6 @@ def _depth(atom: Atom) -> int:
 
 def _is_element(atom: Atom) -> bool:
     return isinstance(atom, Element) and not atom.tensor.startswith("#")
-
-
-def _is_defined(atom: Atom) -> TypeGuard[Element]:
-    return isinstance(atom, Element) and atom.tensor.startswith(DEFINED) and atom.tensor[-1] == "="
 
 
 def _is_quotient(atom: Atom) -> TypeGuard[Derived]:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from symgrad.ir.dim import Axis, Dim, Element
+from symgrad.ir.dim import Axis, Dim
 from symgrad.ir.expr import Access, Expr, IntValue, Reduce, postorder
-from symgrad.validate.symbolic.values import Values
+from symgrad.validate.symbolic.values import Values, is_defined
 
 
 def parts(values: Values, roots: Iterable[Expr]) -> Iterator[Expr]:
@@ -35,7 +35,7 @@ def _dims(one: Expr) -> tuple[Dim, ...]:
 def _defined(values: Values, dim: Dim) -> Iterator[Expr]:
     """What the integers are that an index is made of."""
     for atom in dim.atoms:
-        if isinstance(atom, Element) and atom.tensor.endswith("="):
+        if is_defined(atom):
             yield values.definition(atom)
         elif isinstance(atom, Axis):
             yield from _defined(values, atom.extent)

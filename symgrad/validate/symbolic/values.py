@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
+from typing import TypeGuard
 
 from symgrad.ir.dim import Atom, Axis, Derived, Dim, Element
 from symgrad.ir.dtype import DType, bool_, float32, float64, int64
@@ -68,7 +69,7 @@ class Values:
             return value
         atom = value.atom
         if isinstance(atom, Element):
-            if atom.tensor.endswith("="):
+            if is_defined(atom):
                 return self.definition(atom)
             return self.pool.access(atom.tensor, atom.indices, int64)
         return self.pool.integer(value)
@@ -118,7 +119,7 @@ class Values:
     def _extent_of_place(self, value: Dim) -> Dim | None:
         """The axis that a value is a place in, by what it is."""
         atom = value.atom
-        if not isinstance(atom, Element) or not atom.tensor.endswith("="):
+        if not is_defined(atom):
             return None
         made = self.definition(atom)
         return made.axis.extent if isinstance(made, Reduce) and made.kind in _PLACES else None
@@ -165,7 +166,7 @@ class Values:
         """An operation, decided where its operands decide it."""
         a = operands[0]
         b = operands[1] if len(operands) > 1 else a
-        if function in _RELATIONS:
+        if function in RELATIONS:
             return self._relation(function, a, b)
         if function in ("logical_or", "logical_and"):
             absorbing = function == "logical_or"
@@ -331,6 +332,11 @@ class Values:
         return _Replacing(self, dict(mapping), elements).dim(dim)
 
 
+def is_defined(atom: Atom | None) -> TypeGuard[Element]:
+    """Is it an element of a defined array?"""
+    return isinstance(atom, Element) and atom.tensor.endswith("=")
+
+
 def narrow(value: Expr) -> Expr:
     """The float32 that a float64 is; else itself."""
     if isinstance(value, Call) and value.function == "cast" and value.dtype == float64:
@@ -400,10 +406,10 @@ def facts_of(values: Values, condition: Expr, truth: bool) -> list[Dim]:
         return facts_of(values, condition.operands[0], not truth)
     if function == ("logical_and" if truth else "logical_or"):
         return [fact for one in condition.operands for fact in facts_of(values, one, truth)]
-    if function not in _OPPOSITE or any(one.dtype.is_float for one in condition.operands):
+    if function not in OPPOSITE or any(one.dtype.is_float for one in condition.operands):
         return []
     if not truth:
-        function = _OPPOSITE[function]
+        function = OPPOSITE[function]
     left, right = (values.integer(one) for one in condition.operands)
     if function == "eq":
         return [left - right, right - left]
@@ -512,9 +518,9 @@ class _Replacing:
             indices = tuple(map(self.dim, atom.indices))
             element = Element(atom.tensor, indices)
             if self._elements is None:
-                joined = len(indices) > 1 and atom.tensor.endswith("=")
+                joined = len(indices) > 1 and is_defined(atom)
                 return self._values.named(element) if joined else Dim.of(element)
-            if atom.tensor.endswith("="):
+            if is_defined(atom):
                 return self._values.integer(self.expression(self._values.definition(atom)))
             made = self._elements(atom.tensor, indices, int64)
             return Dim.of(element) if made is None else self._values.integer(made)
@@ -524,8 +530,9 @@ class _Replacing:
         return Dim.of(atom)
 
 
-_RELATIONS = ("eq", "ne", "lt", "le", "gt", "ge")
-_OPPOSITE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
+RELATIONS = ("eq", "ne", "lt", "le", "gt", "ge")
+OPPOSITE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
+"""What a relation is where it does not hold."""
 _TOTAL = frozenset((
     "add", "sub", "mul", "neg", "square", "abs", "maximum", "minimum", "relu", "shift", "exp",
     "tanh", "sigmoid", "cast", "where",

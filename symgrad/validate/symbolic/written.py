@@ -22,7 +22,7 @@ from symgrad.validate.symbolic import orders
 from symgrad.validate.symbolic.exact import Exact
 from symgrad.validate.symbolic.memory import NotShown
 from symgrad.validate.symbolic.normal import Reals, divisors
-from symgrad.validate.symbolic.values import Values, facts_of, narrow
+from symgrad.validate.symbolic.values import Values, facts_of, is_defined, narrow
 
 WIDER = "double arithmetic for float32"
 TERMS = f"sums {orders.TERMS}"
@@ -156,7 +156,7 @@ class Written:
             return False
         if any(self._is_computed(one) for dim in atom.indices for one in dim.atoms):
             return True
-        return atom.tensor.endswith("=") and self._is_rounded(self._values.definition(atom))
+        return is_defined(atom) and self._is_rounded(self._values.definition(atom))
 
     def _rounding(self, root: Expr) -> list[Expr]:
         return [one for one in postorder([root]) if self._rounds_itself(one)]
