@@ -356,7 +356,11 @@ def _callable(text: str, function: type[Function]) -> Callable[..., Any]:
     if text == "identity":
         return lambda x, *others: x
     known = _modules(function)
-    if re.fullmatch(r"\w+", text):
+    grouped = vars(function).get("symgrad_layout")
+    plain, hidden = raw_method(function, "forward")
+    names = list(plain.__code__.co_varnames[: plain.__code__.co_argcount])[hidden:]
+    names = names if grouped is None else list(grouped.names)
+    if re.fullmatch(r"\w+", text) and text not in names:
         for module in known.values():
             found = getattr(module, text, None)
             if callable(found):
@@ -366,16 +370,14 @@ def _callable(text: str, function: type[Function]) -> Callable[..., Any]:
             hint='"identity", a function of torch or JAX, or an expression such as'
             ' "torch.sigmoid(4 * x)"',
         )
-    grouped = vars(function).get("symgrad_layout")
-    plain, hidden = raw_method(function, "forward")
-    names = list(plain.__code__.co_varnames[: plain.__code__.co_argcount])[hidden:]
-    names = names if grouped is None else list(grouped.names)
     try:
         code = compile(f"lambda {', '.join(names)}, *others: ({text})", "<surrogate>", "eval")
     except SyntaxError as error:
         raise SpecError(f"surrogate: {text!r} is no expression: {error.msg}") from error
-    made: Callable[..., Any] = eval(code, {**known, "math": math})
-    return made
+    made: Any = eval(code, {**known, "math": math})
+    if grouped is None:
+        made.__defaults__ = plain.__defaults__  # of the last arguments, as forward has them
+    return made  # type: ignore[no-any-return]
 
 
 def _modules(function: type[Function]) -> dict[str, Any]:

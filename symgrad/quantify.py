@@ -153,6 +153,8 @@ class _Search:
             wrong, rests = (wrong, rests) if wrong else (_wrong(found), _rests(found, self.values))
             if holds and self._is_no_less(found):
                 return self._with_others(Piece(general, regions), found, levels)
+            if self._is_meant_for_all(found, regions):
+                return Quantified(_said(Quantified(found, (Piece(general, regions),)), ()))
             if self.report.verdict is not Verdict.PROVED:
                 return self._for_others(found, regions)
             for name in (_spoken_of(found, regions) if holds else None) or regions:
@@ -168,6 +170,11 @@ class _Search:
             return True
         proved = self.report.verdict is Verdict.PROVED
         return proved and len(assumed) <= len(_assumed(self.report))
+
+    def _is_meant_for_all(self, found: Report, regions: Mapping[str, Region]) -> bool:
+        """Is backward the derivative of one other function, whatever the numbers are?"""
+        surrogates = found.verdict is self.report.verdict is Verdict.SURROGATE
+        return surrogates and all(one.is_everything for one in regions.values())
 
     def _judged(
         self, request: Request, regions: Mapping[str, Region], plain: FunctionGraphs,

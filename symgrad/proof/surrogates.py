@@ -1,7 +1,7 @@
 """What a refuted gradient is the derivative of, where backward means another function than forward.
 
-In: a case, the names of the inputs whose gradients are refuted.  Out: a predicate, proved: one for
-all of them.
+In: a case, the names of the inputs whose gradients are refuted.  Out: ``Meant``: a predicate, proved:
+one for all of them; and, where it can be written, the function as code, to be declared.
 
 Three things are put for parts of forward, and backward is judged against the result, as against
 any forward:
@@ -62,6 +62,20 @@ Slope = Callable[[Node], Node]
 """What has the derivative that is put for that of a step, of the argument of the step."""
 
 POINTS = 4
+
+
+@dataclass(frozen=True)
+class Meant:
+    """What gradients are the derivatives of.  ``text``: a predicate, ``is the derivative of ...``.
+
+    ``code``: a function with these derivatives, as an expression in the arguments of forward; it
+    is a proposal, which is to be judged as what a user declares is.  Empty where there is none.
+    """
+
+    text: str
+    code: str = ""
+
+
 _USUAL = (0, 1, 2, 0.5, -1)
 _CLOSE, _NEAR = 1e-7, 1e-5
 _UPWARD = {"gt": True, "ge": True, "lt": False, "le": False}
@@ -70,23 +84,22 @@ _UPWARD = {"gt": True, "ge": True, "lt": False, "le": False}
 def surrogate(
     case: FunctionCase, names: Sequence[str], declared: Sequence[Assumption],
     modes: Mapping[str, str], subject_of: SubjectOf,
-) -> str | None:  # fmt: skip
+) -> Meant | None:  # fmt: skip
     """What the gradients of some inputs are the derivatives of; None where they are plain mistakes.
 
-    It is a predicate, ``is the derivative of ...``; where forward is flat and nothing was
-    recognised, it says that.
+    Where forward is flat and nothing was recognised, it says that.
 
     ``modes``: those in which the case was sampled.  ``subject_of``: makes the subject of a case.
     """
     search = _Search(case, names, declared, modes, subject_of)
-    flat = _NOT_ZERO if search.flat and search.linear else None
+    flat = Meant(_NOT_ZERO) if search.flat and search.linear else None
     try:
         return _named(search) or flat
     except TimeUp:
         return flat
 
 
-def _named(search: _Search) -> str | None:
+def _named(search: _Search) -> Meant | None:
     """What is recognised; of a gradient that is clipped, as it was before."""
     found = search.named() or _of_positive(search) or search.of_coefficients()
     if found is not None:
@@ -96,10 +109,10 @@ def _named(search: _Search) -> str | None:
         within, clip = inner
         search = _Search(within, search.names, search.declared, search.modes, search.subject_of)
         if search.is_proved(within):
-            return f"is the true gradient, {clip}"
+            return Meant(f"is the true gradient, {clip}")
         found = search.first()
         if found is not None:
-            return f"{found}, {clip}"
+            return Meant(f"{found.text}, {clip}")
     return None
 
 
@@ -193,7 +206,7 @@ class _Search:
 
     # -- candidates
 
-    def first(self) -> str | None:
+    def first(self) -> Meant | None:
         """The first candidate that backward is proved to be the derivative of."""
         if len(self.gradients) < len(self.names):
             return None
@@ -203,13 +216,13 @@ class _Search:
                 return found
         return None
 
-    def named(self) -> str | None:
+    def named(self) -> Meant | None:
         """The first that fits; where steps are limited, with forward's values in it first."""
         if any(len(_chain(step, self.forward)) > 1 for step in self.steps):
             return _kept_values(self) or self.first()
         return self.first() or _kept_values(self)
 
-    def of_coefficients(self) -> str | None:
+    def of_coefficients(self) -> Meant | None:
         """A function that is linear in an input, its coefficients what forward does not use."""
         if len(self.gradients) != 1 or len(self.names) != 1 or not self.linear:
             return None
@@ -220,12 +233,12 @@ class _Search:
         if not spare or {*given} & used:
             return None
         said = " and ".join(f"`{node.label}`" for node in spare)
-        return (
+        return Meant(
             f"is the derivative of what is linear in `{self.names[0]}`, with coefficients made of "
             f"{said}, which forward does not use"
         )
 
-    def _tried(self, make: _Make, scaled: bool) -> str | None:
+    def _tried(self, make: _Make, scaled: bool) -> Meant | None:
         """The surrogate that one candidate gives: itself, or times a number."""
         try:
             plain = make(None)
@@ -245,8 +258,23 @@ class _Search:
                 continue
             self.proofs += 1
             if self.is_proved(made.case):
-                return made.text
+                return Meant(made.text, self.declarable(made.code))
         return None
+
+    def declarable(self, output: Node | None) -> str:
+        """The output of a surrogate as code; empty where there is none."""
+        if output is None:
+            return ""
+        output = rewrite(Graph(), [output], rule=_as_choice)[output]
+        given = [node for node in ancestors([output]) if node.op == "input"]
+        known = {node.attributes["name"] for node in self.case.inputs}
+        if not known.issuperset(node.attributes["name"] for node in given):
+            return ""
+        plain = [node for node in given if not node.rank and node.label not in self.names]
+        try:
+            return CodeWriter(given, plain=plain).text(output)
+        except NoSpelling:
+            return ""
 
     @cached_property
     def below(self) -> list[Node]:
@@ -363,16 +391,21 @@ class _Search:
         constants: list[Node] = []
         put: dict[Node, str] = {}
 
-        def rule(node: Node, args: Sequence[Node]) -> Node | None:
+        def bare(node: Node, args: Sequence[Node]) -> Node | None:
             if node not in places:
                 return None
             argument = _argument(node, args)
             assert argument is not None
-            made = slope(argument)
+            return _times(slope(argument), factor)
+
+        def rule(node: Node, args: Sequence[Node]) -> Node | None:
+            made = bare(node, args)
+            if made is None:
+                return None
+            argument = _argument(node, args)
+            assert argument is not None
             known = _integral(slope)
-            shown = made if known is None else known(argument)
-            if factor is not None:
-                made, shown = _scaled(made, factor), _scaled(shown, factor)
+            shown = made if known is None else _times(known(argument), factor)
             put[node] = f"{'' if known is None else 'the integral of '}`{_code(shown, constants)}`"
             constants.append(graph.input(f"step {len(constants)}", node.type))
             return made + constants[-1]
@@ -385,7 +418,10 @@ class _Search:
         ]  # fmt: skip
         said = f"is the derivative of {' and '.join(dict.fromkeys(texts[:2]))}"
         case = replace(new, inputs=(*new.inputs, *constants))
-        return _Made(case, said)
+        if len(self.case.outputs) != 1:
+            return _Made(case, said)
+        output = self.case.outputs[0]
+        return _Made(case, said, rewrite(Graph(), [output], rule=bare)[output])
 
     def _replaced(self, node: Node, factor: Node | None) -> _Made:
         """The case with another node for its output."""
@@ -396,7 +432,7 @@ class _Search:
             made = _scaled(made, factor)
         code = node.name if node.name and factor is None else _code(made)
         said = f"is the derivative of `{code}` in place of forward"
-        return _Made(replace(new, outputs=(made,)), said)
+        return _Made(replace(new, outputs=(made,)), said, made)
 
     # -- at points, and in general
 
@@ -463,10 +499,14 @@ class _Search:
 
 @dataclass(frozen=True)
 class _Made:
-    """A case against which backward is judged, and what to say where it is right there."""
+    """A case against which backward is judged, and what to say where it is right there.
+
+    ``code``: its output, without unknown constants.
+    """
 
     case: FunctionCase
     text: str
+    code: Node | None = None
 
 
 _Make = Callable[["Node | None"], _Made]
@@ -518,7 +558,7 @@ class _Plan:
     constants: tuple[Node, ...] = ()
 
 
-def _kept_values(search: _Search) -> str | None:
+def _kept_values(search: _Search) -> Meant | None:
     """What the gradients are the derivatives of, the values of forward in them being its own.
 
     A gradient may be left out where an input is a scale, or a limit, of what is rounded or clipped;
@@ -541,13 +581,13 @@ def _kept_values(search: _Search) -> str | None:
             continue
         proofs += 1
         if made.is_proved(factors):
-            return made.said(factors, left)
+            return Meant(made.said(factors, left), made.code())
         if proofs >= SURROGATE_PROOFS:
             break
     return None
 
 
-def _of_positive(search: _Search) -> str | None:
+def _of_positive(search: _Search) -> Meant | None:
     """The same where what forward divides by, or limits by, is positive: the scale of a step."""
     known = {one for fact in search.declared for one in fact.inputs}
     divided = [node.args[1] for node in search.below if node.op == "div"]
@@ -563,10 +603,10 @@ def _of_positive(search: _Search) -> str | None:
     within = _Search(search.case, search.names, declared, modes, search.subject_of)
     inside = within.named()
     positive = " and ".join(f"{one} > 0" for one in names)
-    return None if inside is None else f"{inside}, for {positive}"
+    return None if inside is None else replace(inside, text=f"{inside.text}, for {positive}")
 
 
-def _of_limits(search: _Search, left: Sequence[Node]) -> str | None:
+def _of_limits(search: _Search, left: Sequence[Node]) -> Meant | None:
     """The true gradients, but that of limits left out: they are only limits, from both sides."""
     chains = [_chain(node, search.forward) for node in search.forward if _limit(node) is not None]
     two_sided = [one for one in chains if len(one) > 1]
@@ -576,7 +616,7 @@ def _of_limits(search: _Search, left: Sequence[Node]) -> str | None:
     within = {node for one in two_sided for node in one}
     if not within or _reaches(passed, {*left}, search.forward, limits):
         return None
-    return f"is the true gradient{_said_constant(left)}"
+    return Meant(f"is the true gradient{_said_constant(left)}")
 
 
 def _reaches(
@@ -928,6 +968,20 @@ class _Differentiated:
 
     # -- words
 
+    def code(self) -> str:
+        """Forward with what is differentiated in place of its parts, as code."""
+        output = self.search.case.outputs[0]
+        graph = Graph()
+        new: dict[Node, Node] = {}
+
+        def rule(node: Node, args: Sequence[Node]) -> Node:
+            new[node] = graph.copy(node, args)
+            if node in self.plan.parts:
+                new[node] = self._slope(node, new)
+            return new[node]
+
+        return self.search.declarable(rewrite(graph, [output], rule=rule)[output])
+
     def said(self, factors: Mapping[str, Node | None], left: Sequence[Node]) -> str:
         """What the gradients are the derivatives of."""
         roots = [*self.search.case.inputs, *self.plan.parts]
@@ -1117,6 +1171,16 @@ def _clipped(
     else:
         below = node.op in ("relu", "maximum")
     return node.args[place], "min" if below else "max", limit
+
+
+def _as_choice(node: Node, args: Sequence[Node]) -> Node | None:
+    """A clip by a number as a choice: functions of two tensors take no numbers."""
+    place = _bounded(node) if node.op in ("maximum", "minimum") else None
+    if place is None:
+        return None
+    value, limit = args[place], args[1 - place]
+    compared = value.graph.apply("lt" if node.op == "maximum" else "gt", value, limit)
+    return value.graph.apply("where", compared, limit, value)
 
 
 def _is_number(node: Node) -> bool:

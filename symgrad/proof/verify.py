@@ -79,7 +79,7 @@ from symgrad.proof.report.verdict import FAILED, Verdict, failure, worst
 from symgrad.proof.scalars import uninterpreted
 from symgrad.proof.second.order import NAME as SECOND_ORDER
 from symgrad.proof.second.order import ONCE, second_order
-from symgrad.proof.surrogates import surrogate
+from symgrad.proof.surrogates import Meant, surrogate
 from symgrad.proof.words.snippet import counterexample_report
 
 
@@ -758,7 +758,7 @@ def _report(
 def _meant(inputs: dict[str, InputReport], judged: Sequence[JudgedCase]) -> dict[str, InputReport]:
     """The reports, of refuted gradients with what they are the derivatives of, if that is known."""
     wrong = [name for name, one in inputs.items() if one.verdict is Verdict.REFUTED]
-    texts: dict[str, None] = {}
+    known: dict[str, str] = {}
     try:
         with limited(SURROGATE_SECONDS):
             for one in judged:
@@ -768,21 +768,24 @@ def _meant(inputs: dict[str, InputReport], judged: Sequence[JudgedCase]) -> dict
                 found = _surrogate(names, one) if {*names} <= {*one.judgements} else None
                 if found is None:
                     return inputs
-                texts[found] = None
+                known[found.text] = found.code
     except DependencyError:
         raise
     except (Exception, TimeUp):  # the refutation stands without it
         check()
         return inputs
-    said = " or ".join(texts)
+    code = known[next(iter(known))] if len({*known.values()}) == 1 else ""
     meant = {
-        name: replace(inputs[name], verdict=Verdict.SURROGATE, surrogate=said, suggestion=None)
+        name: replace(
+            inputs[name], verdict=Verdict.SURROGATE, surrogate=" or ".join(known),
+            surrogate_code=code, suggestion=None,
+        )
         for name in wrong
-    }
+    }  # fmt: skip
     return {**inputs, **meant}
 
 
-def _surrogate(names: Sequence[str], one: JudgedCase) -> str | None:
+def _surrogate(names: Sequence[str], one: JudgedCase) -> Meant | None:
     subject = one.subject
     return surrogate(one.case, names, subject.assumptions, subject.sampler.modes, subject_of)
 

@@ -6,10 +6,12 @@ an error for a table that names none; the file with what was found by trying.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
+from symgrad.compiler import verify_request
 from symgrad.declarations import (
     OWN_FILE,
     Config,
@@ -19,7 +21,7 @@ from symgrad.declarations import (
     read,
     table_of,
 )
-from symgrad.errors import SpecError
+from symgrad.errors import Location, SpecError, SymgradError
 from symgrad.frontend.function import Function, class_location
 from symgrad.frontend.plain import PLAIN
 from symgrad.frontend.request import declared
@@ -130,13 +132,34 @@ def _table(config: Config, one: Judged) -> str:
         for fact in request.assumptions
         if fact.kind == "constant" and fact.name not in own
     }
-    comments = [f"found by trying; {one.verdict}"]
-    for found in one.report.inputs.values() if one.report is not None else ():
-        if found.surrogate:
-            comments.append(f"backward {found.surrogate}: if that is meant, declare it")
-            comments.append('surrogate = "identity"')
+    comments = [f"found by trying; {one.verdict}", *_proposals(one)]
     tables = {"shapes": shapes, "static": static, "assume": facts}
     return table_of(config, _key(one), tables, list(dict.fromkeys(comments)))
+
+
+def _proposals(one: Judged) -> Iterator[str]:
+    """What backward is the derivative of, and what declares it: a surrogate, if it is PROVED so."""
+    inputs = {} if one.report is None else one.report.inputs
+    meant = [found for found in inputs.values() if found.surrogate]
+    for found in meant:
+        yield f"backward {found.surrogate}: if that is meant, declare it"
+    for code in dict.fromkeys(found.surrogate_code for found in meant):
+        if code and _is_proved_against(one, code):
+            yield f"surrogate = {json.dumps(code)}"
+            return
+    if meant:
+        yield f'verdict = "{one.verdict}"'
+
+
+def _is_proved_against(one: Judged, code: str) -> bool:
+    """Is backward PROVED against a surrogate, as a file would declare it?"""
+    declared = Declared(one.name, one.location or Location(OWN_FILE, 1), surrogate=code)
+    assert one.request is not None
+    try:
+        with declared.applied(one.function):
+            return bool(verify_request(one.request, suggest=False))
+    except SymgradError:
+        return False
 
 
 def _key(one: Judged) -> str:

@@ -192,6 +192,91 @@ def test_verify_takes_a_file(project: Path) -> None:
         sg.verify(scale, config="none.toml")
 
 
+SURROGATES = """
+import math
+import symgrad as sg
+
+
+class Round(sg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+class Window(Round):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sign()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * (x.abs() < 1).to(x.dtype)
+
+
+class Arc(sg.Function):
+    @staticmethod
+    def forward(ctx, x, alpha=2.0):
+        ctx.save_for_backward(x)
+        ctx.alpha = alpha
+        return (x > 0).to(x.dtype)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * ctx.alpha / 2 / (1 + (math.pi / 2 * ctx.alpha * x) ** 2), None
+
+
+class Fast(Arc):
+    @staticmethod
+    def forward(ctx, x, alpha=25):
+        return Arc.forward(ctx, x, alpha)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad / (1 + ctx.alpha * x.abs()) ** 2, None
+
+
+class Reversed(sg.Function):
+    @staticmethod
+    def forward(ctx, x, alpha):
+        ctx.alpha = alpha
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return -ctx.alpha * grad, None
+"""
+
+
+@pytest.mark.slow
+def test_proposed_surrogates_are_proved_once_they_are_declared(project: Path) -> None:
+    (project / "lib" / "ops.py").write_text(SURROGATES)
+    main_of = ["verify", "lib/ops.py", "--write-config", "--quiet", "--no-cache"]
+    assert "5 classes more" in CliRunner().invoke(main, main_of).stderr
+    text = (project / "symgrad.toml").read_text()
+    assert text.count("# surrogate = ") == 5, text
+    assert "alpha" in text.partition("ops.Arc")[2].partition("surrogate = ")[2].splitlines()[0]
+    assert {one["verdict"] for one in _run("lib/ops.py")[1]} == {"SURROGATE?"}
+    (project / "symgrad.toml").write_text(text.replace("# surrogate = ", "surrogate = "))
+    assert {one["verdict"] for one in _run("lib/ops.py")[1]} == {"PROVED"}
+
+
+@pytest.mark.slow
+def test_a_surrogate_has_the_defaults_of_forward(project: Path) -> None:
+    (project / "lib" / "ops.py").write_text(SURROGATES)
+    table = '[functions."lib.ops.Fast"]\nshapes = "n"\nsurrogate = "x / (1 + alpha * abs(x))"\n'
+    (project / "symgrad.toml").write_text(table)
+    _, (found,) = _run("lib/ops.py:Fast")
+    assert found["verdict"] == "PROVED"
+
+
 @pytest.mark.slow
 def test_what_was_found_by_trying_is_appended(project: Path) -> None:
     before = '# ours\n[functions."lib.ops.Round"]  # kept\nsurrogate = "identity"\n'

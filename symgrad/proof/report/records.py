@@ -127,7 +127,8 @@ class InputReport(HasVerdict):
     what is wrong, in words.  ``suggestion``: a gradient that is itself proved, as tensor code in
     the user's names.  ``suggested_under``: the conditions that would be printed beside it, but for
     ``conditions``.  ``derived``: the true gradient as symgrad derives it, as tensor code;
-    ``derived_but``: where it is not.  ``surrogate``: what backward is instead, of a SURROGATE?.
+    ``derived_but``: where it is not.  ``surrogate``: what backward is instead, of a SURROGATE?;
+    ``surrogate_code``: that function as an expression in the arguments of forward, a proposal.
     ``replayed``: what the class itself gives at the counterexample, of another library's class.
     """
 
@@ -143,6 +144,7 @@ class InputReport(HasVerdict):
     derived: str | None = None
     derived_but: str = ""
     surrogate: str = ""
+    surrogate_code: str = ""
     replayed: Replayed | None = None
     location: Location | None = None
     cases: tuple[CaseReport, ...] = ()
