@@ -16,7 +16,7 @@ import numpy as np
 from symgrad.errors import DTypeError, GraphError, ShapeError
 from symgrad.ir.dim import Dim, DimLike, minimum
 from symgrad.ir.dtype import BOOL, FLOAT, INTEGER
-from symgrad.ir.expr import Expr
+from symgrad.ir.expr import Expr, Literal
 from symgrad.ir.graph import Node
 from symgrad.ir.types import TensorType
 from symgrad.ops.record import Array, Reader, SizeOf, apply, choose, compare, structural, without
@@ -136,14 +136,17 @@ def _unslice_lower(reader: Reader, node: Node, indices: tuple[Dim, ...]) -> Expr
     conditions: list[Expr] = []
     source: list[Dim] = []
     attrs = node.attributes
+    zero = pool.literal(_ZERO[node.dtype.category](0), node.dtype)
     for axis, index in enumerate(indices):
         step, taken = attrs["steps"][axis], node.args[0].shape[axis]
         offset = index - attrs["starts"][axis] if step > 0 else attrs["starts"][axis] - index
-        conditions.append(pool.relation("ge", offset, 0))
-        conditions.append(pool.relation("lt", offset, abs(step) * taken))
-        conditions.append(pool.relation("eq", offset % abs(step), 0))
+        for relation, left, right in (
+            ("ge", offset, 0), ("lt", offset, abs(step) * taken), ("eq", offset % abs(step), 0),
+        ):  # fmt: skip
+            conditions.append(pool.relation(relation, left, right))
+            if isinstance(conditions[-1], Literal) and not conditions[-1].value:
+                return zero
         source.append(offset // abs(step))
-    zero = pool.literal(_ZERO[node.dtype.category](0), node.dtype)
     inside = pool.conjunction(conditions)
     return pool.select(inside, reader.read(0, *source), zero)
 

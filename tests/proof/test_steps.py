@@ -146,6 +146,25 @@ def test_equal_values_at_points_prove_nothing(monkeypatch: pytest.MonkeyPatch) -
         assert not any(proof.prove(name).equal for name in wrong)
 
 
+@pytest.mark.slow
+def test_no_proof_is_tried_of_nodes_that_balls_tell_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums over the layers of a deep network differ by less than doubles show."""
+    from symgrad.proof.judge import steps
+
+    failed = []
+    tried = steps.Classes._equal_above
+
+    def counted(self: Any, *given: Any) -> Any:
+        found = tried(self, *given)
+        failed.extend([] if found.equal else [given])
+        return found
+
+    monkeypatch.setattr(steps.Classes, "_equal_above", counted)
+    proof = made(*perceptron(200))
+    assert all(proof.prove(name).equal for name in ("x", "w", "b"))
+    assert len(failed) <= 2
+
+
 class DividedByNothing(sg.Function):
     """The adjoint of the shift is 0, and backward divides 0 by it."""
 

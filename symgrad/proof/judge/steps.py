@@ -38,7 +38,7 @@ from symgrad.budgets import (
     STEP_POINTS,
     STEP_SCALES,
 )
-from symgrad.errors import SymgradError
+from symgrad.errors import DependencyError, SymgradError
 from symgrad.index.lower import Lowering
 from symgrad.index.parts import places
 from symgrad.ir.dim import Dim
@@ -70,7 +70,7 @@ _RATIONAL = frozenset(("add", "sub", "mul", "div", "neg", "square", "reciprocal"
 """Ops that make rational functions, also of sums, of their operands."""
 _SHALLOW = 2
 """How many depths are tried for nodes that are hardly equal."""
-Depths = Sequence[tuple[int, bool]]
+Depths = Iterable[tuple[int, bool]]
 Point = Mapping[Node, Array]
 
 
@@ -236,6 +236,8 @@ class Classes:
         self._failures = 0
         """Pairs that were not proved equal since one was."""
         self._points = _points(steps)
+        self._balls: Point | None = None
+        """The values of all nodes at one point in balls, once it was asked for them."""
         own = ancestors(self.subject.gradients.values())
         self._written = frozenset(own).difference(self.subject.forward.nodes)
         """The nodes of the backward as it is written."""
@@ -301,9 +303,8 @@ class Classes:
             other = self._origins[one]
             if node in self._written and other in self._written:
                 continue  # these are to be found among adjoints, not among each other
-            agree = self._zeros_agree(node, other)
-            depths = STEP_DEPTHS if agree else STEP_DEPTHS[:_SHALLOW]
-            if self._take(node, self._equal(made, one, NEAR_PIECE_WORK, depths)):
+            found = self._equal(made, one, NEAR_PIECE_WORK, self._depths(node, other))
+            if self._take(node, found):
                 self._shared.add(one)
                 return one
         return None
@@ -340,6 +341,26 @@ class Classes:
             if _size(values[node]) > _ZERO * _mass(node.op, sizes):
                 return False
         return True
+
+    def _depths(self, one: Node, other: Node) -> Iterator[tuple[int, bool]]:
+        """How much of two nodes to unfold, while it is not known that they are apart.
+
+        Balls are asked where they are known, where the first proof fails, or where doubles say
+        that it will.
+        """
+        agree = self._zeros_agree(one, other)
+        for tried, depth in enumerate(STEP_DEPTHS if agree else STEP_DEPTHS[:_SHALLOW]):
+            asked = tried > 0 or self._balls is not None or not agree
+            if asked and self._are_apart(one, other):
+                return
+            yield depth
+
+    def _are_apart(self, one: Node, other: Node) -> bool:
+        """Are two nodes certainly different at a point?"""
+        if self._balls is None:
+            self._balls = _in_balls(self.steps)
+        known = one in self._balls and other in self._balls
+        return known and bool(np.any(self._balls[one] != self._balls[other]))
 
     def _zeros_agree(self, one: Node, other: Node) -> bool:
         """Are the same elements exactly 0, at some point?
@@ -509,11 +530,28 @@ def _common(steps: Steps) -> set[Node]:
     return found - set(subject.forward.nodes)
 
 
+def _program(steps: Steps) -> Evaluator:
+    """The adjoints of the inputs."""
+    inputs = steps.subject.by_name.values()
+    return Evaluator([steps.adjoints[node] for node in inputs if node in steps.adjoints])
+
+
+def _in_balls(steps: Steps) -> Point:
+    """The values of all nodes at a point, in balls; none where these have no form."""
+    sizes = next(steps.subject.sampler.size_choices(), None)
+    at = None if sizes is None else steps.subject.draw(sizes, 0)
+    if at is None or steps.subject.relations:
+        return {}
+    with suppress(DependencyError):
+        from symgrad.proof.oracle.quotients import enclosed
+
+        return enclosed(steps.subject, at.point, _program(steps))
+    return {}
+
+
 def _points(steps: Steps) -> list[Point]:
     """The values of all nodes at some points."""
-    subject = steps.subject
-    wanted = [steps.adjoints[node] for node in subject.by_name.values() if node in steps.adjoints]
-    program = Evaluator(wanted)
+    subject, program = steps.subject, _program(steps)
     samples = sampled(subject, program, STEP_POINTS)
     return [*({**values, **found} for values, found in samples), *_scaled(subject, program)]
 

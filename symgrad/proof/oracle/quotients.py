@@ -31,8 +31,13 @@ from symgrad.proof.oracle.numbers import (
     no_size,
 )
 from symgrad.proof.oracle.sample import DENOMINATOR, Point
-from symgrad.proof.oracle.subject import Subject, generic_numbers
-from symgrad.proof.oracle.values import PRECISE_STEP_DIGITS, PRECISE_TOLERANCE_DIGITS, DomainError
+from symgrad.proof.oracle.subject import Subject, generic_numbers, precisely
+from symgrad.proof.oracle.values import (
+    PRECISE_STEP_DIGITS,
+    PRECISE_TOLERANCE_DIGITS,
+    DomainError,
+    Evaluator,
+)
 from symgrad.proof.scalars.bodies import value_text
 
 BITS = 240
@@ -220,6 +225,8 @@ def _extreme(choose: Callable[[Any, Any], Any], array: Array, *, axes: tuple[int
 
 # -- agreement
 
+_NO_VALUE = (Undecided, DomainError, ArithmeticError, AttributeError, TypeError, ValueError)
+
 
 def certainly_agree(subject: Subject, point: Point, names: Sequence[str]) -> bool:
     """Do the gradients and the difference quotient agree at a point, along one direction of all?
@@ -235,8 +242,18 @@ def certainly_agree(subject: Subject, point: Point, names: Sequence[str]) -> boo
         except NoForm:
             subject.without_balls = True
             return False
-        except (Undecided, DomainError, ArithmeticError, AttributeError, TypeError, ValueError):
+        except _NO_VALUE:
             return False
+
+
+def enclosed(subject: Subject, point: Point, program: Evaluator) -> dict[Node, Array]:
+    """All values of a subject at a point, and those of a program; none where there is no form."""
+    with precisely(), ctx.workprec(BITS):
+        try:
+            found = _Quotient(subject, point)
+            return found.values | program.run(found.arithmetic, found.feeds, point.sizes)
+        except _NO_VALUE:
+            return {}
 
 
 class _Quotient:
