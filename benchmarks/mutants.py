@@ -77,6 +77,11 @@ def mutants_of(function: Any, category: str) -> list[Mutant]:
     return _mutants(_class_tree(function), category)
 
 
+def class_text(function: Any) -> str:
+    """The text of a class without its decorators and docstrings."""
+    return ast.unparse(_class_tree(function))
+
+
 def mutants_of_text(source: str, category: str) -> list[Mutant]:
     """The same of a class of which there is only the text."""
     tree = ast.parse(source).body[0]

@@ -34,6 +34,8 @@ LEAST_CONDITION_SECONDS = 2.0
 """Of these, for one gradient, however many there are."""
 REPAIR_SECONDS = 8.0
 """Of processor time, for what is wrong with a gradient and for the proofs of what to write."""
+WIDER_REPAIR_SECONDS = 4.0
+"""Of processor time, for repairs that hold for other shapes, too, where the first do not."""
 CHECKED_WORK = 256
 """Steps of rewriting after which the time is looked at."""
 

@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from symgrad.budgets import MOST_STATE_ROUNDS, VERDICT_SECONDS
-from symgrad.deadline import TimeUp, limited
+from symgrad.budgets import MOST_STATE_ROUNDS, VERDICT_SECONDS, WIDER_REPAIR_SECONDS
+from symgrad.deadline import TimeUp, check, limited
 from symgrad.declarations import Declared, read
 from symgrad.errors import (
     BuildError,
@@ -169,7 +169,7 @@ def in_time(function: AnyFunction, timeout: float | None, judge: Callable[[], Re
     except CasesError as error:
         stopped = False
         report = _unfinished(function, f"{error.what}: {error.hint}")
-    return replace(report, timed_out=True) if stopped else report
+    return replace(report, timed_out=report.timed_out or stopped, repaired=None)
 
 
 def _unfinished(function: AnyFunction, why: str) -> Report:
@@ -184,14 +184,53 @@ def _unfinished(function: AnyFunction, why: str) -> Report:
 
 def _judged_request(request: Request, suggest: bool) -> Report:
     with told(f"judging {request.cls.__name__}"):
-        from symgrad.quantify import for_all_values
+        report = _for_values(replace(request, whole=request), suggest)
+        return _with_repairs_for_all(request, report) if suggest else report
 
-        found = for_all_values(
-            request, lambda repaired: _for_guesses(request, suggest and repaired),
-            lambda one: _for_guesses(one, suggest=False),
-            lambda one: _for_guesses(one, suggest=suggest),
-        )  # fmt: skip
-        return found.report
+
+def _for_values(request: Request, suggest: bool) -> Report:
+    """The verdict for all values of plain numbers."""
+    from symgrad.quantify import for_all_values
+
+    found = for_all_values(
+        request, lambda repaired: _for_guesses(request, suggest and repaired),
+        lambda one: _for_guesses(one, suggest=False),
+        lambda one: _for_guesses(one, suggest=suggest),
+    )  # fmt: skip
+    return found.report
+
+
+def _with_repairs_for_all(request: Request, report: Report) -> Report:
+    """The report with repairs that hold for all that is judged, or that say for what they do."""
+    from symgrad.everywhere import checked, holds, is_more, with_repairs
+
+    def judge(one: Request) -> Report:
+        return _judged_request(one, suggest=False)
+
+    if not is_more(request, report):
+        return report
+    assert report.repaired is not None
+    again = request.of(report.repaired.function)
+    found = checked(report, again, judge, _part)
+    others = () if again.guess is None else again.guess.others
+    if holds(found) or not others:
+        return found
+    try:
+        with limited(WIDER_REPAIR_SECONDS):
+            wider = _for_values(replace(request, whole=request, beside=others), True)
+            other = with_repairs(report, wider)
+            if other is None or other.repaired is None:
+                return found
+            other = checked(other, request.of(other.repaired.function), judge, _part)
+    except (SymgradError, TimeUp):
+        check()  # was it the limit of the verdict?
+        return found
+    return other if holds(other) else found
+
+
+def _part(request: Request) -> Report:
+    """The verdict for the shapes of a request alone."""
+    return _for_presences(request, suggest=False)
 
 
 def _for_guesses(request: Request, suggest: bool) -> Report:
@@ -220,7 +259,8 @@ def _for_guesses(request: Request, suggest: bool) -> Report:
             break
         assert other.guess is not None
         try:
-            report = _for_presences(replace(other, audit=request.audit), suggest)
+            asked = replace(other, audit=request.audit, whole=request.whole)
+            report = _for_presences(asked, suggest)
         except SymgradError:  # the assumptions may not fit other ranks
             continue
         except TimeUp as error:
@@ -739,13 +779,17 @@ def _judged_by_proof(
     how = VerifyOptions(**options)
     if not how.suggest or graphs.derived:
         return verify_function(with_backward(graphs), how)
+    from symgrad.everywhere import wrong_for
     from symgrad.pasting.repairs import Pasting, verify_and_repair
 
     def again(changed: AnyFunction) -> FunctionGraphs:
         return trace_request(replace(request, function=changed), batch_rank=rank)
 
     def whole(changed: AnyFunction) -> Report:
-        return _for_presences(replace(request, function=changed), False)
+        return _judged_request((request.whole or request).of(changed), suggest=False)
+
+    def elsewhere(changed: AnyFunction, name: str) -> str:
+        return wrong_for(request.beside, changed, name, _part)
 
     def runs(changed: AnyFunction) -> bool:
         try:
@@ -756,7 +800,10 @@ def _judged_by_proof(
 
     places = {argument.name: place for place, argument in enumerate(request.positional)}
     numbers, plain = passed_numbers(request)
-    pasting = Pasting(request.function, again, how, places, numbers, runs)
+    pasting = Pasting(
+        request.function, again, how, places, numbers, runs,
+        elsewhere if request.beside else None,
+    )  # fmt: skip
     return verify_and_repair(graphs, how, pasting, whole)
 
 

@@ -287,7 +287,7 @@ def _repaired(
             inputs[name], suggestion=found.suggestion, suggested_under=(*fixed, *known),
             diagnosis=found.diagnosis, derived=found.derived, derived_but=found.derived_but,
         )  # fmt: skip
-    return replace(report, inputs=inputs, repair=general.repair)
+    return replace(report, inputs=inputs, repair=general.repair, repaired=general.repaired)
 
 
 def _rest(box: Mapping[str, Region], inner: Mapping[str, Region]) -> list[dict[str, Region]]:

@@ -88,7 +88,7 @@ def replayed(request: Request, graphs: FunctionGraphs, report: Report) -> Report
     protocol = tuple(_finding(one, run) for one in report.protocol)
     changed = any(one.verdict is not report.inputs[name].verdict for name, one in inputs.items())
     found = replace(report, inputs=inputs, protocol=protocol)
-    return replace(found, repair=None) if changed else found
+    return replace(found, repair=None, repaired=None) if changed else found
 
 
 def _points(report: Report) -> list[CounterexampleReport]:

@@ -66,7 +66,8 @@ class Request:
     that were stated.  ``order``: 2 where the backward of the backward is asked about too.
     ``audit``: what is PROVED is evaluated at random points as well.
     ``specs``: the shapes as they were stated, empty for those of annotations.  ``guess``: how the
-    shapes were inferred, where nobody stated them.
+    shapes were inferred, where nobody stated them.  ``whole``: all that is asked, of which this is
+    a part; ``beside``: other parts of it, for which a repair is to hold as well.
     """
 
     function: AnyFunction
@@ -77,11 +78,19 @@ class Request:
     audit: bool = False
     specs: Specs = ()
     guess: Guess | None = None
+    whole: Request | None = None
+    beside: tuple[Request, ...] = ()
 
     @property
     def cls(self) -> type[Function]:
         """The class of the Function."""
         return class_of(self.function)
+
+    def of(self, function: AnyFunction) -> Request:
+        """The same asked of another Function.  Raises SpecError where no shapes are found."""
+        if self.guess is None or self.guess.again is None:
+            return replace(self, function=function)
+        return replace(self.guess.again(function), audit=self.audit)
 
     @property
     def tensors(self) -> tuple[Argument, ...]:
@@ -225,7 +234,7 @@ class Guess:
     ``refused``: those that forward does not accept, of whatever shapes; ``unfound``: those for
     which no shapes were found.  ``others``: the same with other ranks, and with tensors for plain
     defaults.  ``fitting``: shapes near to these, where these do not fit backward, or its gradients
-    do not fit these.
+    do not fit these.  ``again``: infers the shapes of another Function in the same way.
     """
 
     text: str
@@ -236,6 +245,7 @@ class Guess:
     unfound: Mapping[str, str] = field(default_factory=dict)
     others: tuple[Request, ...] = ()
     fitting: Request | None = None
+    again: Callable[[AnyFunction], Request] | None = None
 
     def __str__(self) -> str:
         shapes = "Not all shapes" if self.partly else "No shapes"

@@ -6,8 +6,10 @@ In: the variables of a backward at a return statement.  Out: ``Scope``.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 from symgrad.frontend.function import Context, attributes_of, state_of
@@ -87,11 +89,27 @@ def scope_of(
 
 
 def sizes_of(names: Mapping[Node, str]) -> list[tuple[Dim, str]]:
-    """The sizes of tensors, with the text that reads each."""
-    return [
+    """The sizes of tensors, and the numbers of their elements, with the text that reads each."""
+    found = [
         (size, f"{text}.shape[{axis}]")
         for node, text in names.items() for axis, size in enumerate(node.shape)
     ]  # fmt: skip
+    return found + [
+        (reduce(operator.mul, node.shape), f"{text}.numel()")
+        for node, text in names.items()
+        if node.rank > 1
+    ]
+
+
+def from_the_end(scope: Scope) -> Scope:
+    """A scope in which the axes of tensors are counted from the last one."""
+    texts = {
+        f"{text}.shape[{axis}]": f"{text}.shape[{axis - node.rank}]"
+        for node, text in scope.names.items() for axis in range(node.rank)
+    }  # fmt: skip
+    sizes = {name: texts.get(text, text) for name, text in scope.sizes.items()}
+    dims = {dim: texts.get(text, text) for dim, text in scope.dims.items()}
+    return replace(scope, sizes=sizes, dims=dims, ends=True)
 
 
 def with_sizes(scope: Scope, found: Sequence[tuple[Dim, str]]) -> Scope:

@@ -27,9 +27,16 @@ from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Node
 from symgrad.pasting import patch
 from symgrad.pasting.patch import Edit, Method, Snippet, changed
-from symgrad.pasting.reach import nodes_in, root_of, scope_of, sizes_of, with_sizes
+from symgrad.pasting.reach import (
+    from_the_end,
+    nodes_in,
+    root_of,
+    scope_of,
+    sizes_of,
+    with_sizes,
+)
 from symgrad.proof.repair.suggest import Offer, Scope, Spell
-from symgrad.proof.report.records import Condition, Report
+from symgrad.proof.report.records import Condition, Repaired, Report
 from symgrad.proof.report.verdict import Verdict
 from symgrad.proof.verify import VerifyOptions, proved_under, verify_function
 
@@ -85,7 +92,12 @@ def verify_and_repair(
     """
     report = verify_function(graphs, replace(options, paste=pasting))
     wrong = [one.name for one in report.inputs.values() if one.verdict is Verdict.REFUTED]
-    if not wrong or not all(name in pasting.repairs for name in wrong):
+    codes = {name: pasting.repairs[name].code for name in wrong if name in pasting.repairs}
+    pasted = pasting.pasted([*codes]) if codes else None
+    if pasted is not None:
+        asks = bool(options.variants or options.undefined or options.untraced or options.order > 1)
+        report = replace(report, repaired=Repaired(pasted, codes, asks))
+    if not wrong or len(codes) < len(wrong):
         return report
     before = {finding.name: finding.verdict for finding in report.protocol}
 
@@ -113,15 +125,17 @@ class Pasting:
     ``trace``: traces any Function like the one that was judged; ``options``: how it is judged.
     ``positions``: where in backward's result the gradient of an input is.  ``numbers``: the inputs
     that callers pass as Python numbers; ``runs``: does a Function run with such numbers?
+    ``elsewhere``: for what else that is judged the gradient of an input is not PROVED.
     """
 
     def __init__(
         self, function: AnyFunction, trace: Trace, options: VerifyOptions,
         positions: Mapping[str, int], numbers: frozenset[str] = frozenset(),
         runs: Callable[[AnyFunction], bool] = lambda changed: True,
+        elsewhere: Callable[[AnyFunction, str], str] | None = None,
     ) -> None:  # fmt: skip
         self.function, self.trace, self.options = function, trace, options
-        self.numbers, self.runs = numbers, runs
+        self.numbers, self.runs, self.elsewhere = numbers, runs, elsewhere
         self.module, self.functional = self._module()
         self.positions = dict(positions)
         self.repairs: dict[str, Repair] = {}
@@ -233,6 +247,20 @@ class Pasting:
         position = self.positions.get(name)
         if seen is None or position is None:
             return None
+        found: Offer | None = None
+        for one in (seen, replace(seen, scope=from_the_end(seen.scope))):
+            offer = self._offer(one, name, position, spell, modes)
+            if offer is not None and not offer.alone:
+                return offer
+            found = found or offer
+            if self.elsewhere is None:
+                break
+        return found
+
+    def _offer(
+        self, seen: Return, name: str, position: int, spell: Spell, modes: Mapping[str, str]
+    ) -> Offer | None:
+        """The offer in the words of one scope, with the fewest changes elsewhere."""
         for extras in self._choices(seen):
             scope = _with_extras(seen.scope, extras)
             code = spell(scope)
@@ -241,14 +269,14 @@ class Pasting:
             edits = patch.in_return(seen.method, seen.number, {position: Snippet.of(code)})
             methods = None if edits is None else self._edited(seen.method, edits, extras)
             made = None if methods is None else changed(self.function, methods)
+            if methods is None:
+                continue
             under = None if made is None else self._proved_under(made, name, modes)
-            under = None if made is None or not self._runs(made) else under
-            if under is not None:
-                offer = Offer(code, under)
-                self._offered[name, code] = Repair(spell, code, seen, tuple(extras))
-                return offer
-            if methods is not None:
+            if made is None or under is None or not self._runs(made):
                 return None
+            alone = self.elsewhere(made, name) if self.elsewhere is not None else ""
+            self._offered[name, code] = Repair(spell, code, seen, tuple(extras))
+            return Offer(code, under, bool(alone))
         return None
 
     def take(self, name: str, offer: Offer) -> list[str]:
@@ -336,15 +364,10 @@ class Pasting:
         ``accepts``: is a changed Function right as a whole?  A gradient is repaired where it is
         assigned, if it is assigned once, or else where it is returned.
         """
-        found = class_of(self.function)
-        bases = {repair.seen.method for repair in self.repairs.values()}
-        if len(bases) != 1 or "backward" not in vars(found):
+        if "backward" not in vars(class_of(self.function)):
             return ""
-        (base,) = bases
-        extras = list(dict.fromkeys(e for one in self.repairs.values() for e in one.extras))
-        for in_place in (True, False):
-            edits = self._all_edits(base, in_place)
-            methods = None if edits is None else self._edited(base, edits, extras)
+        for names, in_place in self._ways():
+            methods = self._methods(names, in_place=in_place)
             made = None if methods is None else changed(self.function, methods)
             if made is not None and accepts(made):
                 return patch.difference(
@@ -352,16 +375,41 @@ class Pasting:
                 )
         return ""
 
+    def _ways(self) -> Iterator[tuple[list[str], bool]]:
+        """Which repairs are written where: one may repair what is computed from it as well."""
+        every = [*self.repairs]
+        if 1 < len(every) <= REPAIR_EXTRAS:
+            yield from (([name], True) for name in every)
+        yield from ((every, in_place) for in_place in (True, False))
+
+    def pasted(self, names: Sequence[str]) -> AnyFunction | None:
+        """The Function with the repairs of some gradients where they are returned."""
+        methods = self._methods(names, in_place=False)
+        return None if methods is None else changed(self.function, methods)
+
+    def _methods(self, names: Sequence[str], *, in_place: bool) -> dict[str, Method] | None:
+        """The methods with some repairs; None where they cannot be written together."""
+        repairs = {name: self.repairs[name] for name in names}
+        bases = {repair.seen.method for repair in repairs.values()}
+        if len(bases) != 1:
+            return None
+        (base,) = bases
+        extras = list(dict.fromkeys(e for one in repairs.values() for e in one.extras))
+        edits = self._all_edits(base, repairs, in_place=in_place)
+        return None if edits is None else self._edited(base, edits, extras)
+
     def _own(self, name: str) -> Method:
         method = self.backward if name == "backward" else self.forward
         assert method is not None
         return method
 
-    def _all_edits(self, base: Method, in_place: bool) -> list[Edit] | None:
+    def _all_edits(
+        self, base: Method, repairs: Mapping[str, Repair], *, in_place: bool
+    ) -> list[Edit] | None:
         found: list[Edit] = []
         returned: dict[int, dict[int, Snippet]] = {}
         before: list[str] = []
-        for name, repair in self.repairs.items():
+        for name, repair in repairs.items():
             position, number = self.positions[name], repair.seen.number
             variable = patch.returned_name(base, number, position) if in_place else None
             own = None if variable is None else self._in_place(base, repair, variable)

@@ -104,7 +104,13 @@ def find(
     which lists what was tried, where there are none.
     """
     check_stated(function, static, assume, order)
-    return _Search(function, static, assume, order).run()
+    found = _Search(function, static, assume, order).run()
+    assert found.guess is not None
+
+    def again(other: AnyFunction) -> Request:
+        return find(other, static, assume, order)
+
+    return replace(found, guess=replace(found.guess, again=again))
 
 
 @dataclass(frozen=True)

@@ -154,7 +154,7 @@ class _Shelf:
         found = self.offer(node, copies) if self.witness.agrees(node) else None
         if found is None:
             return False
-        count = len(avoidable(self.subject, found.conditions))
+        count = len(avoidable(self.subject, found.conditions)) + found.alone
         if self.best is None or count < self.avoidable:
             self.best, self.avoidable = found, count
         return True

@@ -35,6 +35,7 @@ class Scope:
     same for expressions of sizes.  ``numbers``: variables that hold a plain number.  ``module``:
     what the user calls symgrad, or torch, and ``functional`` the module that has its activations.
     ``taken``: names that must not be bound.  ``plain``: nodes that are Python numbers.
+    ``ends``: axes are counted from the last one.
     """
 
     names: Mapping[Node, str]
@@ -45,14 +46,19 @@ class Scope:
     taken: frozenset[str] = frozenset()
     plain: frozenset[Node] = frozenset()
     functional: str = ""
+    ends: bool = False
 
 
 @dataclass(frozen=True)
 class Offer:
-    """Code of a gradient that is PROVED, and all that is printed beside that verdict."""
+    """Code of a gradient that is PROVED, and all that is printed beside that verdict.
+
+    ``alone``: it is not for all shapes and calls that are judged.
+    """
 
     code: str
     conditions: tuple[Condition, ...] = ()
+    alone: bool = False
 
 
 Spell = Callable[[Scope], str | None]
@@ -161,7 +167,7 @@ def spelled_in(
     plain = [known for own in scope.plain if (known := copied(own)) is not None]
     writer = CodeWriter(
         names, scope.sizes, dims=scope.dims, numbers=scope.numbers, taken=scope.taken,
-        module=scope.module, functional=scope.functional, strict=True, plain=plain,
+        module=scope.module, functional=scope.functional, strict=True, plain=plain, ends=scope.ends,
     )  # fmt: skip
     return spelled(writer, node)
 

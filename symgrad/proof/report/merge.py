@@ -321,6 +321,7 @@ def _worst_rank(base: Report, reports: Mapping[int, Report]) -> Report:
         protocol=findings if len(reports) > 1 else base.protocol,
         seconds=sum(report.seconds for report in reports.values()),
         repair=next((one.repair for one in reports.values() if one.repair is not None), None),
+        repaired=next((one.repaired for one in reports.values() if one.repaired), None),
     )
 
 

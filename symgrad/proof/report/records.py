@@ -25,7 +25,7 @@ class Condition:
     """Something a verdict depends on.
 
     ``kind``: declared, domain, kink, ties, index, size, literal, reading, nonzero, null set, axiom,
-    asked, value, shapes or found.
+    asked, value, shapes, alone or found.
     ``about``: a relation and a normal form, by which conditions on one value are known.
     ``code``: the text as Python that can be evaluated, element by element, in terms of the inputs,
     the sizes, the plain numbers and ``sg``; empty where it has no such form.  ``indices``: the
@@ -163,6 +163,18 @@ class Finding(HasVerdict):
     counterexample: CounterexampleReport | None = None
 
 
+@dataclass(frozen=True)
+class Repaired:
+    """A Function with repairs: their code, by the names of the inputs whose gradients they are.
+
+    ``asks``: a call of it is judged in more ways than its repairs were.
+    """
+
+    function: Any
+    codes: Mapping[str, str]
+    asks: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class Report(HasVerdict):
     """The verdict on a Function; printing it shows what a person wants to read.
@@ -175,7 +187,7 @@ class Report(HasVerdict):
     and the derived one was judged.  ``inferred``: which shapes were, where nobody stated them;
     ``beside``: the verdicts for other ranks, of which this is the worst.  ``timed_out``: the time
     limit stopped a part of the work, so that the same call may say more another time.  ``repair``:
-    makes the diff.
+    makes the diff; ``repaired``: the Function with all repairs.
     """
 
     name: str
@@ -194,6 +206,7 @@ class Report(HasVerdict):
     timed_out: bool = False
     details: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     repair: Callable[[], str] | None = field(default=None, repr=False, compare=False)
+    repaired: Repaired | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def diff(self) -> str:

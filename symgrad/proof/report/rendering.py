@@ -94,7 +94,7 @@ _DECLARE = (
 _LEADS = {
     "kink": "at the kink:", "ties": "except at ties:", "literal": "literal:", "reading": "reading:",
     "nonzero": "except where", "found": "found:",
-    "null set": "but where",
+    "null set": "but where", "alone": "for",
 }  # fmt: skip
 
 

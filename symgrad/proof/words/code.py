@@ -61,6 +61,7 @@ class CodeWriter:
     of variables.  ``taken``: names that statements must not bind.  ``module``: what symgrad is
     called, and ``functional`` the module that has its activations.  ``strict``: an input that is
     not in ``names`` has no spelling.  ``plain``: inputs that are Python numbers, and no tensors.
+    ``ends``: axes are counted from the last one.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class CodeWriter:
         shapes: Mapping[str, str] | None = None, *, dims: Mapping[Dim, str] | None = None,
         numbers: Mapping[float, str] | None = None,
         taken: Iterable[str] = (), module: str = "sg", strict: bool = False,
-        plain: Iterable[Node] = (), functional: str = "",
+        plain: Iterable[Node] = (), functional: str = "", ends: bool = False,
     ) -> None:  # fmt: skip
         given = names if isinstance(names, Mapping) else {node: node.label for node in names}
         self.names = dict(given)
@@ -79,6 +80,7 @@ class CodeWriter:
         self.module = module
         self.functional = functional or module
         self.strict = strict
+        self.ends = ends
         self._memo: dict[Node, Text] = {}
         self._plain = frozenset(plain)
         self._numbers: dict[Node, bool] = {
@@ -140,7 +142,8 @@ class CodeWriter:
             zeros = f"{name} = {self._filled(node, '0')}"
             flipped = whole_flip(node)
             if flipped:
-                return [f"{name} = {self.text(node.args[0], ATOM)}.flip({axes(flipped)})"]
+                over = self._axes(flipped, node.rank)
+                return [f"{name} = {self.text(node.args[0], ATOM)}.flip({over})"]
             if node.op == "unslice":
                 ranges = self._ranges(node.attributes, node.args[0].shape, node.shape)
                 return [zeros, f"{name}[{ranges}] = {part}"]
@@ -152,9 +155,18 @@ class CodeWriter:
                 listed = ", ".join(self.text(place) for place in places)
                 listed = f"({listed},)" if len(places) == 1 else f"({listed})"
                 return [zeros, f"{name}.index_put_({listed}, {part}, accumulate=True)"]
-            return [f"{zeros}.scatter_add({axis}, {self.text(places[axis])}, {part})"]
+            axis = self._axis(place := axis, node.rank)
+            return [f"{zeros}.scatter_add({axis}, {self.text(places[place])}, {part})"]
         code = self.text(node)
         return [f"{name} = {code}"] if len(code) > SHORT else []
+
+    def _axis(self, axis: int, rank: int) -> int:
+        """An axis of a tensor of so many axes, as it is counted."""
+        return axis - rank if self.ends else axis
+
+    def _axes(self, listed: Sequence[int], rank: int) -> str:
+        """Axes of a tensor of so many axes as an argument."""
+        return axes([self._axis(axis, rank) for axis in listed])
 
     def _inside(self, node: Node, level: int) -> str:
         text, own = self._memo[node]
@@ -221,7 +233,11 @@ class CodeWriter:
                 operands[0] = self._receiver(node.args[0])
         facts = node.attributes
         if "axes" in facts:
-            facts = {**facts, "over": axes(facts["axes"])}
+            whole = node.op == "sum" and not node.rank
+            over = "" if whole else self._axes(facts["axes"], node.args[0].rank)
+            facts = {**facts, "over": over}
+        if "axis" in facts:
+            facts = {**facts, "axis": self._axis(facts["axis"], node.args[0].rank)}
         module = self.functional if node.op in _ACTIVATIONS else self.module
         return code.format(*operands, sg=module, **facts), ATOM
 
@@ -250,7 +266,8 @@ class CodeWriter:
         if average is not None:
             inner, over, kept = average
             self.text(inner)
-            listed = axes(over) + (", keepdim=True" if kept else "")
+            listed = self._axes(over, inner.rank) + (", keepdim=True" if kept else "")
+            listed = "" if not kept and len(over) == inner.rank else listed
             return f"{self._inside(inner, ATOM)}.mean({listed})", ATOM
         symbol = operator.strip()
         if symbol == "+" and node.args[0] is node.args[1] and node.dtype.is_float:
@@ -403,11 +420,15 @@ class CodeWriter:
                 kept = tuple(arg.attributes["axes"])
                 if kept == inserted:
                     whole = self._inside(arg.args[0], ATOM)
-                    return f"{whole}.sum({axes(kept)}, keepdim=True)", ATOM
-            return inner + "".join(f".unsqueeze({axis})" for axis in inserted), ATOM
+                    over = self._axes(kept, node.rank)
+                    return f"{whole}.sum({over}, keepdim=True)", ATOM
+            places = [self._axis(at, arg.rank + k) for k, at in enumerate(inserted, 1)]
+            return inner + "".join(f".unsqueeze({axis})" for axis in places), ATOM
         removed = inserted_axes(node.shape, arg.shape)
         if removed is not None:
-            return inner + "".join(f".squeeze({axis})" for axis in reversed(removed)), ATOM
+            left = arg.rank - len(removed)
+            places = [self._axis(at, left + k) for k, at in enumerate(removed, 1)]
+            return inner + "".join(f".squeeze({axis})" for axis in reversed(places)), ATOM
         return f"{inner}.reshape({self._shape(node.shape)})", ATOM
 
     def _permute(self, node: Node) -> Text:
@@ -416,7 +437,8 @@ class CodeWriter:
         if moved == [node.rank - 2, node.rank - 1]:
             return self._turned_product(node.args[0]) or (f"{inner}.mT", ATOM)
         if len(moved) == 2:
-            return f"{inner}.transpose({moved[0]}, {moved[1]})", ATOM
+            first, second = (self._axis(axis, node.rank) for axis in moved)
+            return f"{inner}.transpose({first}, {second})", ATOM
         return f"{inner}.permute({', '.join(map(str, order))})", ATOM
 
     def _turned_product(self, node: Node) -> Text | None:
@@ -468,7 +490,8 @@ class CodeWriter:
 
     def _concat(self, node: Node) -> Text:
         parts = ", ".join(self._inside(arg, 0) for arg in node.args)
-        return f"{self.module}.cat([{parts}], {node.attributes['axis']})", ATOM
+        axis = self._axis(node.attributes["axis"], node.rank)
+        return f"{self.module}.cat([{parts}], {axis})", ATOM
 
     def _index(self, node: Node) -> Text:
         places = ", ".join(self._inside(arg, 0) for arg in node.args[1:])
@@ -478,7 +501,10 @@ class CodeWriter:
         attributes = node.attributes
         flipped = whole_flip(node)
         if flipped:
-            return f"{self._inside(node.args[0], ATOM)}.flip({axes(flipped)})", ATOM
+            return (
+                f"{self._inside(node.args[0], ATOM)}.flip({self._axes(flipped, node.rank)})",
+                ATOM,
+            )
         ranges = self._ranges(attributes, node.shape, node.args[0].shape)
         return f"{self._inside(node.args[0], ATOM)}[{ranges}]", ATOM
 
@@ -500,7 +526,8 @@ class CodeWriter:
         return ", ".join(found) or "..."
 
     def _scan(self, node: Node) -> Text:
-        axis, inner = node.attributes["axis"], self._inside(node.args[0], ATOM)
+        axis = self._axis(node.attributes["axis"], node.rank)
+        inner = self._inside(node.args[0], ATOM)
         if node.attributes["reverse"]:
             return f"{inner}.flip({axis}).{node.op}({axis}).flip({axis})", ATOM
         return f"{inner}.{node.op}({axis})", ATOM
