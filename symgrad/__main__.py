@@ -3,13 +3,20 @@
 In: ``sys.argv``.  Out: an exit status.
 """
 
+import gc
+
+from symgrad.garbage import fewer_collections
 from symgrad.tools.watched import run
 
 
 def _work() -> None:
-    from symgrad.tools.cli import main
+    with fewer_collections():  # of what is imported, too
+        try:
+            from symgrad.tools.cli import main
 
-    main()
+            main()
+        finally:
+            gc.freeze()  # the process ends: what is left need not be looked through
 
 
 def main() -> None:

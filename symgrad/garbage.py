@@ -1,10 +1,11 @@
-"""Fewer collections of cyclic garbage while a verdict is made.
+"""Fewer collections of cyclic garbage while a verdict is made, or the command line starts.
 
 In: ``with fewer_collections():`` around it.  Out: nothing.
 
-A verdict makes many small objects that live as long as it does, and nearly no cycles; Python would
-look through them a hundred times.  The thresholds are the process's: they are as before once the
-last of all threads is done, unless the program has changed them meanwhile.
+A verdict makes many small objects that live as long as it does, and nearly no cycles; imports make
+such that stay.  Python would look through them a hundred times.  The thresholds are the process's:
+they are as before once the last of all threads is done, unless the program has changed them
+meanwhile.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-OBJECTS = 50_000
+OBJECTS = 300_000
 """New objects after which the youngest are looked through."""
 
 _lock = threading.Lock()

@@ -632,11 +632,20 @@ def method_sources(found: type[Function]) -> str:
         plain, _ = raw_method(found, name)
         if (getattr(plain, "__module__", "") or "").startswith("symgrad.frontend"):
             continue
+        code = _code(found, name)
+        file = "" if code is None else code.co_filename
+        linecache.checkcache(file)
         try:
-            texts.append(textwrap.dedent(inspect.getsource(plain)))
+            texts.append(_source(plain, tuple(linecache.cache.get(file, ())[:2])))
         except (OSError, TypeError):
             continue
     return "\n".join(texts)
+
+
+@functools.lru_cache(maxsize=512)
+def _source(plain: Callable[..., Any], read: tuple[Any, ...]) -> str:
+    """The text of a method; ``read``: which state of its file.  Raises OSError, TypeError."""
+    return textwrap.dedent(inspect.getsource(plain))
 
 
 def _code(found: type[Function], name: str) -> CodeType | None:
