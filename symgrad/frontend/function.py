@@ -226,6 +226,10 @@ class Function(Context):
     """
 
     symgrad_guest: Guest | None = None
+    symgrad_rewritten: Callable[[Any], Any] | None = None
+    """Makes the Function of another rule, where backward is made of one."""
+    symgrad_watched: Callable[[Callable[..., None]], Any] | None = None
+    """Makes the Function that tells what its rule is called with, where backward is made of one."""
     symgrad_plain: frozenset[str] | None = None
     """The parameters that are no tensors, where the library of the Function says which."""
 

@@ -174,6 +174,41 @@ def names_before(method: Method, row: int) -> set[str]:
     return {name for name, last in bound.items() if last < row}
 
 
+def taken_apart(method: Method, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters, and what the first statements take out of them (``a, b = residuals``).
+
+    Variables that are bound more than once are left out.
+    """
+    variables = dict(given)
+    for statement in method.tree.body:
+        if _is_docstring(statement):
+            continue
+        parts = list(ast.walk(statement))
+        if not isinstance(statement, ast.Assign) or not all(
+            isinstance(one, _PLAIN) for one in parts
+        ):
+            break
+        try:
+            exec(compile(ast.Module([statement], []), method.file, "exec"), {}, variables)
+        except Exception:  # it does not fit
+            break
+    stores = [
+        node.id for node in ast.walk(method.tree)
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
+    ]  # fmt: skip
+    return {
+        name: value
+        for name, value in variables.items()
+        if stores.count(name) <= (name not in given)
+    }
+
+
+_PLAIN = (
+    ast.Assign, ast.Name, ast.Tuple, ast.List, ast.Subscript, ast.Attribute, ast.Constant,
+    ast.expr_context,
+)  # fmt: skip
+
+
 def only_assignment(method: Method, name: str) -> Binding | None:
     """The only assignment to a variable, assignments of ``None`` aside."""
     stores = [
@@ -413,6 +448,9 @@ def changed(
         if made is None:
             return None
         members[name] = made
+    if found.symgrad_rewritten is not None:
+        rule: AnyFunction = found.symgrad_rewritten(members["backward"].__func__)
+        return rule
     kind: Any = type(found.__name__, (found,), members)
     if isinstance(function, type):
         return kind  # type: ignore[no-any-return]

@@ -61,11 +61,13 @@ def nodes_in(variables: Mapping[str, Any]) -> Iterator[tuple[Node, str]]:
 
 
 def scope_of(
-    variables: Mapping[str, Any], case: FunctionCase, plain: frozenset[Node]
+    variables: Mapping[str, Any], case: FunctionCase, plain: frozenset[Node],
+    elements: str = "numel()",
 ) -> Scope:  # fmt: skip
     """The tensors, sizes and numbers that a backward can name in one case.
 
-    ``plain``: the inputs that are Python numbers.
+    ``plain``: the inputs that are Python numbers.  ``elements``: how the number of elements of a
+    tensor is read.
     """
     names: dict[Node, str] = {}
     symbols = {node.label: node for node in plain}
@@ -83,19 +85,19 @@ def scope_of(
             known.append((value.dim, text))
         elif type(value) in (int, float) and math.isfinite(value) and abs(value) not in _PLAIN:
             numbers.setdefault(value, text)
-    known += sizes_of(names)
+    known += sizes_of(names, elements)
     scope = Scope(names, {}, {}, numbers, taken=frozenset(variables), plain=plain)
     return with_sizes(scope, known)
 
 
-def sizes_of(names: Mapping[Node, str]) -> list[tuple[Dim, str]]:
+def sizes_of(names: Mapping[Node, str], elements: str = "numel()") -> list[tuple[Dim, str]]:
     """The sizes of tensors, and the numbers of their elements, with the text that reads each."""
     found = [
         (size, f"{text}.shape[{axis}]")
         for node, text in names.items() for axis, size in enumerate(node.shape)
     ]  # fmt: skip
     return found + [
-        (reduce(operator.mul, node.shape), f"{text}.numel()")
+        (reduce(operator.mul, node.shape), f"{text}.{elements}")
         for node, text in names.items()
         if node.rank > 1
     ]

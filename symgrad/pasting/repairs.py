@@ -39,6 +39,8 @@ from symgrad.proof.repair.suggest import Offer, Scope, Spell
 from symgrad.proof.report.records import Condition, Repaired, Report
 from symgrad.proof.report.verdict import Verdict
 from symgrad.proof.verify import VerifyOptions, proved_under, verify_function
+from symgrad.proof.words.code import CodeWriter
+from symgrad.proof.words.jnp_code import JnpWriter
 
 Trace = Callable[[AnyFunction], FunctionGraphs]
 _BY_PLACE = (Kind.POSITIONAL_ONLY, Kind.POSITIONAL_OR_KEYWORD)
@@ -126,6 +128,7 @@ class Pasting:
     ``positions``: where in backward's result the gradient of an input is.  ``numbers``: the inputs
     that callers pass as Python numbers; ``runs``: does a Function run with such numbers?
     ``elsewhere``: for what else that is judged the gradient of an input is not PROVED.
+    ``rule``: is backward a rule of JAX, ``bwd(residuals, cotangents)``?
     """
 
     def __init__(
@@ -136,6 +139,8 @@ class Pasting:
     ) -> None:  # fmt: skip
         self.function, self.trace, self.options = function, trace, options
         self.numbers, self.runs, self.elsewhere = numbers, runs, elsewhere
+        self.rule = class_of(function).symgrad_rewritten is not None
+        self.writer: type[CodeWriter] = JnpWriter if self.rule else CodeWriter
         self.module, self.functional = self._module()
         self.positions = dict(positions)
         self.repairs: dict[str, Repair] = {}
@@ -154,8 +159,8 @@ class Pasting:
 
     @cached_property
     def forward(self) -> Method | None:
-        """The source of the method that saves."""
-        return patch.read(raw_method(self.function, self._saver)[0])
+        """The source of the method that saves; none where a rule has its own."""
+        return None if self.rule else patch.read(raw_method(self.function, self._saver)[0])
 
     # -- what backward can name
 
@@ -189,8 +194,38 @@ class Pasting:
         passed = 1 + max(self.positions.values(), default=-1)
         return patch.emptied(self.backward, max(passed, len(taken)))
 
+    def _of_rule(self, method: Method) -> list[Return]:
+        """What a rule of one return statement can name: what it is called with, taken apart."""
+        watched = class_of(self.function).symgrad_watched
+        notes: list[dict[str, Any]] = []
+        if watched is None or len(method.returns) != 1:
+            return []
+
+        def note(*values: Any) -> None:
+            given = dict(zip(patch.parameters(method), values, strict=False))
+            notes.append(patch.taken_apart(method, given))
+
+        try:
+            cases = self.trace(watched(note)).cases
+        except SymgradError:
+            return []
+        found = []
+        for case in cases:
+            for variables in notes:
+                if any(node.graph is case.graph for node, _ in nodes_in(variables)):
+                    scope = scope_of(variables, case, self._plain(case), "size")
+                    found.append(Return(method, 0, self._worded(scope), case))
+                    break
+        return found
+
+    def _worded(self, scope: Scope) -> Scope:
+        """The scope with the words of the user's library."""
+        return replace(scope, module=self.module, functional=self.functional, writer=self.writer)
+
     def _watched(self, method: Method) -> list[Return]:
         """Trace a backward whose return statements pass on their local variables."""
+        if self.rule:
+            return self._of_rule(method)
         notes: list[tuple[int, dict[str, Any]]] = []
 
         def note(number: int, variables: dict[str, Any], value: Any) -> Any:
@@ -209,8 +244,7 @@ class Pasting:
             for number, variables in notes:
                 if any(node.graph is case.graph for node, _ in nodes_in(variables)):
                     scope = scope_of(variables, case, self._plain(case))
-                    scope = replace(scope, module=self.module, functional=self.functional)
-                    found.append(Return(method, number, scope, case))
+                    found.append(Return(method, number, self._worded(scope), case))
                     break
         return found
 
@@ -229,6 +263,8 @@ class Pasting:
         if not guest:
             own = known.get("symgrad", "sg")
             return own, own
+        if self.rule:
+            return known.get("jax.numpy", "jnp"), known.get("jax", "")
         own = known.get("torch", "torch")
         return own, known.get("torch.nn.functional", f"{own}.nn.functional")
 
@@ -305,8 +341,10 @@ class Pasting:
 
     def _choices(self, seen: Return) -> Iterator[list[Extra]]:
         """The changes elsewhere that are tried: none; each alone; all."""
-        extras = [*_extras(seen), *self._numbers_kept(seen)]
         yield []
+        if self.rule:
+            return
+        extras = [*_extras(seen), *self._numbers_kept(seen)]
         yield from ([extra] for extra in extras[:REPAIR_EXTRAS])
         if len(extras) > 1:
             yield extras

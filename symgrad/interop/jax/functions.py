@@ -120,7 +120,22 @@ _NO_COTANGENT = np.zeros((), jax.dtypes.float0)
 """What JAX passes for an output of integers."""
 
 
-def _adapted(function: Any, containers: Mapping[str, Container]) -> type[Function]:
+def _rewritten(
+    function: Any, bwd: Any, containers: Mapping[str, Container]
+) -> type[Function]:  # fmt: skip
+    """The function with another ``bwd``, and all that is declared of it."""
+    other = jax.custom_vjp(function.fun, nondiff_argnums=function.nondiff_argnums)
+    other.defvjp(function.fwd, bwd)
+    for name in (_SURROGATE, "assume"):
+        if name in vars(function):
+            setattr(other, name, vars(function)[name])
+    return _adapted(other, containers)
+
+
+def _adapted(
+    function: Any, containers: Mapping[str, Container], told: Callable[..., None] | None = None
+) -> type[Function]:
+    """``told`` is called with what ``bwd`` is."""
     rules = (function.fun, function.fwd, function.bwd)
     own_parameters = _own_parameters(function)
     leaves_of = layout(own_parameters, containers)
@@ -153,6 +168,8 @@ def _adapted(function: Any, containers: Mapping[str, Container]) -> type[Functio
         trees = [Tree.of(one) for place, one in enumerate(call.given) if place not in fixed]
         taken = [*plain, call.residuals, Tree(leaves, call.outputs.structure)]
         bwd = rules[2]
+        if told is not None:
+            told(*(unflatten(one.structure, one.leaves) for one in taken))
         read = [leaves_of.is_read(at) for at in range(len(call.given)) if at not in fixed]
         with precision([leaf for one in trees for leaf in one.leaves]):
             numbers = [call.given[place] for place in sorted(fixed)]
@@ -168,6 +185,11 @@ def _adapted(function: Any, containers: Mapping[str, Container]) -> type[Functio
     ctx = "ctx" if "ctx" not in names else "symgrad_ctx"
     _described(forward, rules[0], [inspect.Parameter(ctx, _KINDS[0]), *given_parameters])
     _described(backward, rules[2], _cotangents(rules[2], ctx, len(fixed)))
+
+    def watched(told: Callable[..., None]) -> type[Function]:
+        return _adapted(function, containers, told)
+
+    whole = not fixed and not leaves_of.containers  # a gradient for each parameter
     name = known_as(function) or _name(function.__qualname__)
     members = _declared(function, leaves_of) | {
         "__module__": function.__module__, "__qualname__": name,
@@ -176,6 +198,8 @@ def _adapted(function: Any, containers: Mapping[str, Container]) -> type[Functio
         "symgrad_shaped": staticmethod(shaped), "symgrad_plain": plain_names,
         "symgrad_function": function, "symgrad_layout": leaves_of,
         "symgrad_real": Real(function, leaves_of),
+        "symgrad_rewritten": staticmethod(lambda bwd: _rewritten(function, bwd, containers)),
+        "symgrad_watched": staticmethod(watched) if whole else None,
         "symgrad_meant": staticmethod(lambda surrogate: _meant(surrogate, leaves_of)),
     }  # fmt: skip
     return type(name.rpartition(".")[2], (Function,), members)

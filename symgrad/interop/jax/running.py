@@ -47,7 +47,7 @@ _ASKING = ("jax._src.core.", "jax._src.errors.")
 class JaxGuest:
     """JAX, while one of its functions is traced."""
 
-    repairs = False
+    repairs = True
     library = "JAX"
     spawns = True
     strided = False

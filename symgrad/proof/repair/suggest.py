@@ -35,7 +35,7 @@ class Scope:
     same for expressions of sizes.  ``numbers``: variables that hold a plain number.  ``module``:
     what the user calls symgrad, or torch, and ``functional`` the module that has its activations.
     ``taken``: names that must not be bound.  ``plain``: nodes that are Python numbers.
-    ``ends``: axes are counted from the last one.
+    ``ends``: axes are counted from the last one.  ``writer``: writes in the words of the library.
     """
 
     names: Mapping[Node, str]
@@ -47,6 +47,7 @@ class Scope:
     plain: frozenset[Node] = frozenset()
     functional: str = ""
     ends: bool = False
+    writer: type[CodeWriter] = CodeWriter
 
 
 @dataclass(frozen=True)
@@ -69,9 +70,11 @@ class Paste(Protocol):
     """Repairs tried in the user's own text: nothing is offered that was not proved there.
 
     ``module``: what the user calls symgrad, or torch; ``functional``: the module that has its
-    activations.  ``numbers``: the inputs that are passed as Python numbers.
+    activations.  ``numbers``: the inputs that are passed as Python numbers.  ``writer``: writes in
+    the words of that library.
     """
 
+    writer: type[CodeWriter]
     module: str
     functional: str
     numbers: frozenset[str]
@@ -147,7 +150,9 @@ def writer_for(
     if paste is None:
         return CodeWriter(words, sources)
     plain = [new.get(one, one) for one in subject.inputs if one.label in paste.numbers]
-    return CodeWriter(words, sources, module=paste.module, functional=paste.functional, plain=plain)
+    return paste.writer(
+        words, sources, module=paste.module, functional=paste.functional, plain=plain
+    )
 
 
 def spelled_in(
@@ -165,7 +170,7 @@ def spelled_in(
         if known is not None:
             names.setdefault(known, text)
     plain = [known for own in scope.plain if (known := copied(own)) is not None]
-    writer = CodeWriter(
+    writer = scope.writer(
         names, scope.sizes, dims=scope.dims, numbers=scope.numbers, taken=scope.taken,
         module=scope.module, functional=scope.functional, strict=True, plain=plain, ends=scope.ends,
     )  # fmt: skip
