@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from symgrad.frontend.function import assume as assume
     from symgrad.frontend.function import custom_bwd as custom_bwd
     from symgrad.frontend.function import custom_fwd as custom_fwd
+    from symgrad.frontend.function import fixed_point as fixed_point
     from symgrad.frontend.function import once_differentiable as once_differentiable
     from symgrad.frontend.function import surrogate as surrogate
     from symgrad.ir.dtype import bool_ as bool  # noqa: F401
@@ -80,7 +81,7 @@ _MODULES = {
     "symgrad.errors": "InferredShapesWarning SymgradError",
     "symgrad.frontend.dtypes": "can_cast finfo iinfo promote_types",
     "symgrad.frontend.function": (
-        "Function assume custom_bwd custom_fwd once_differentiable surrogate"
+        "Function assume custom_bwd custom_fwd fixed_point once_differentiable surrogate"
     ),
     "symgrad.ir.dtype": "float32 float64 int16 int32 int64 int8 uint8",
     "symgrad.proof.report.verdict": "PROVED REFUTED SURROGATE UNDECIDED",

@@ -6,7 +6,8 @@ In: a TOML file, or the nearest one above a source.  Out: ``Config``; for a clas
     shapes = { x = "n m" }                  table is tool.symgrad.functions
     static = { bits = 4 }
     assume = { x = "positive" }
-    surrogate = "identity"                  or a function of torch, or an expression
+    surrogate = "identity"                  or a function of torch, or an expression, or
+                                            "the fixed point of z = tanh(z @ w + x)"
     verdict = "REFUTED"                     what is expected
     ignore = "a CUDA extension"             why it is not judged
     order = 2
@@ -31,7 +32,13 @@ from pathlib import Path
 from typing import Any
 
 from symgrad.errors import Location, SpecError
-from symgrad.frontend.function import Function, class_location, raw_method, surrogate_of
+from symgrad.frontend.function import (
+    Function,
+    class_location,
+    fixed_point,
+    raw_method,
+    surrogate_of,
+)
 from symgrad.frontend.replaced import replaced
 from symgrad.ir.assume import Stated
 
@@ -43,6 +50,7 @@ else:
 OWN_FILE, SHARED_FILE = "symgrad.toml", "pyproject.toml"
 VERDICTS = ("PROVED", "UNDECIDED", "SURROGATE?", "REFUTED")
 _DERIVATIVE = re.compile(r"^\s*(?:the )?derivative of\s+")
+_FIXED = re.compile(r"^(?:the )?fixed point of\s+(?P<z>\w+)\s*=\s*(?P<step>.+)$", re.DOTALL)
 _OUTSIDE = ("site-packages", "dist-packages")
 
 
@@ -360,6 +368,15 @@ def _callable(text: str, function: type[Function]) -> Callable[..., Any]:
     plain, hidden = raw_method(function, "forward")
     names = list(plain.__code__.co_varnames[: plain.__code__.co_argcount])[hidden:]
     names = names if grouped is None else list(grouped.names)
+    step = _FIXED.match(text)
+    if step is not None:
+        if step["z"] in names:
+            raise SpecError(
+                f"surrogate: {step['z']} is an argument of forward", hint="another name"
+            )
+        made: Any = _expression(step["step"], [step["z"], *names], known)
+        made.__defaults__ = plain.__defaults__
+        return fixed_point(made)
     if re.fullmatch(r"\w+", text) and text not in names:
         for module in known.values():
             found = getattr(module, text, None)
@@ -370,14 +387,20 @@ def _callable(text: str, function: type[Function]) -> Callable[..., Any]:
             hint='"identity", a function of torch or JAX, or an expression such as'
             ' "torch.sigmoid(4 * x)"',
         )
+    made = _expression(text, names, known)
+    if grouped is None:
+        made.__defaults__ = plain.__defaults__  # of the last arguments, as forward has them
+    return made  # type: ignore[no-any-return]
+
+
+def _expression(text: str, names: Sequence[str], known: Mapping[str, Any]) -> Callable[..., Any]:
+    """A function of arguments of these names, and others.  Raises SpecError."""
     try:
         code = compile(f"lambda {', '.join(names)}, *others: ({text})", "<surrogate>", "eval")
     except SyntaxError as error:
         raise SpecError(f"surrogate: {text!r} is no expression: {error.msg}") from error
-    made: Any = eval(code, {**known, "math": math})
-    if grouped is None:
-        made.__defaults__ = plain.__defaults__  # of the last arguments, as forward has them
-    return made  # type: ignore[no-any-return]
+    made: Callable[..., Any] = eval(code, {**known, "math": math})
+    return made
 
 
 def _modules(function: type[Function]) -> dict[str, Any]:

@@ -663,6 +663,7 @@ def _code(found: type[Function], name: str) -> CodeType | None:
 
 AnyClass = TypeVar("AnyClass", bound=type[Function])
 _SURROGATE = "symgrad_surrogate"
+_FIXED_POINT = "symgrad_fixed_point"
 _ASSUME = "assume"
 
 
@@ -683,6 +684,20 @@ def surrogate(function: Callable[..., Any]) -> Callable[[AnyClass], AnyClass]:
     return mark
 
 
+def fixed_point(step: Callable[..., Any]) -> Callable[..., Any]:
+    """What ``sg.surrogate`` takes where forward iterates, and backward is that of the fixed point.
+
+    ``step`` takes the fixed point and what forward takes, and returns the fixed point:
+    ``@sg.surrogate(sg.fixed_point(lambda z, x, w: sg.tanh(z @ w + x)))``.
+    """
+
+    def declared(*args: Any, **kwargs: Any) -> Any:
+        return step(*args, **kwargs)
+
+    setattr(declared, _FIXED_POINT, True)
+    return declared
+
+
 def assume(**facts: str | Sequence[str]) -> Callable[[AnyClass], AnyClass]:
     """Declare facts about inputs beside a class: ``@sg.assume(x="positive", labels="index c")``.
 
@@ -700,6 +715,16 @@ def assume(**facts: str | Sequence[str]) -> Callable[[AnyClass], AnyClass]:
     return mark
 
 
+def _unknown_like(found: Any) -> Any:
+    """An unknown in the place of what forward found.  Raises SpecError for several outputs."""
+    from symgrad.frontend.session import current
+    from symgrad.frontend.tensor import SymbolicTensor, fresh
+
+    if not isinstance(found, SymbolicTensor):
+        raise SpecError("a fixed point is declared, and forward does not return one tensor")
+    return fresh(current().draw("fixed point", found.node.type))
+
+
 def surrogate_of(function: type[Function] | Function) -> type[Function] | None:
     """The declared surrogate as a Function of the same arguments; None where there is none."""
     cls = class_of(function)
@@ -713,7 +738,10 @@ def surrogate_of(function: type[Function] | Function) -> type[Function] | None:
         context = context.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
     def forward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
-        return declared(*args, **kwargs)
+        if not hasattr(declared, _FIXED_POINT):
+            return declared(*args, **kwargs)
+        found = own(*[cls, ctx][2 - hidden :], *args, **kwargs)
+        return declared(_unknown_like(found), *args, **kwargs)
 
     forward.__signature__ = inspect.Signature([context, *parameters])  # type: ignore[attr-defined]
     forward.__annotations__ = dict(own.__annotations__)

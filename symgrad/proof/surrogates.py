@@ -1,7 +1,7 @@
 """What a refuted gradient is the derivative of, where backward means another function than forward.
 
-In: a case, the names of the inputs whose gradients are refuted.  Out: ``Meant``: a predicate, proved:
-one for all of them; and, where it can be written, the function as code, to be declared.
+In: a case, the names of the inputs whose gradients are refuted.  Out: ``Meant``: a predicate, which
+was proved, one for all of them; and the function as code to be declared, where that can be written.
 
 Three things are put for parts of forward, and backward is judged against the result, as against
 any forward:

@@ -42,6 +42,7 @@ from symgrad.ir.function import FunctionCase, FunctionGraphs, Gradient
 from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.rewrite import rewrite
 from symgrad.ops.record import get
+from symgrad.proof import fixed_points
 from symgrad.proof.judge import vacuous
 from symgrad.proof.judge.approximations import smoothed
 from symgrad.proof.judge.calls import REAL, STATE, Calls, Trace, judge_calls
@@ -429,7 +430,12 @@ def _twice(
 def _judge_case(
     case: FunctionCase, declared: Sequence[Assumption], options: VerifyOptions
 ) -> JudgedCase:
-    subject = subject_of(case, declared, options.meant(case))
+    meant = options.meant(case)
+    if meant is not None and fixed_points.unknown_of(meant) is not None and case.problem is None:
+        with deadline.part(PROOF_SHARE):
+            step, judgements = fixed_points.judged(case, meant, declared, options.budget)
+        return JudgedCase(case, step, judgements)
+    subject = subject_of(case, declared, meant)
     true_subject = None if options.surrogate is None else subject_of(case, declared)
     judged = case.problem is None and subject.gradients
     with deadline.part(PROOF_SHARE):
@@ -469,9 +475,10 @@ def proved_under(
     )  # fmt: skip
     judged = []
     for case in graphs.cases:
-        if case.problem is not None:
+        meant = options.meant(case)
+        if case.problem is not None or (meant and fixed_points.unknown_of(meant) is not None):
             return None
-        subject = subject_of(case, declared, options.meant(case))
+        subject = subject_of(case, declared, meant)
         if name not in subject.gradients:
             return None
         subject.gradients = {name: subject.gradients[name]}

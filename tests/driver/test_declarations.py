@@ -268,6 +268,38 @@ def test_proposed_surrogates_are_proved_once_they_are_declared(project: Path) ->
     assert {one["verdict"] for one in _run("lib/ops.py")[1]} == {"PROVED"}
 
 
+FIXED = """
+import symgrad as sg
+
+
+class Cosine(sg.Function):
+    @staticmethod
+    def forward(ctx, x, scale=1.0):
+        z = sg.ones_like(x)
+        for _ in range(4):
+            z = sg.cos(z) * x
+        ctx.save_for_backward(x, z)
+        return z
+
+    @staticmethod
+    def backward(ctx, g):
+        x, z = ctx.saved_tensors
+        return g * sg.cos(z) / (1 + x * sg.sin(z)), None
+"""
+
+
+@pytest.mark.slow
+def test_a_declared_fixed_point(project: Path) -> None:
+    (project / "lib" / "ops.py").write_text(FIXED)
+    table = '[functions."lib.ops.Cosine"]\nshapes = "n"\nsurrogate = "the fixed point of z = {}"\n'
+    (project / "symgrad.toml").write_text(table.format("sg.cos(z) * x"))
+    _, (found,) = _run("lib/ops.py")
+    assert found["verdict"] == "PROVED"
+    assert "forward has converged" in json.dumps(found)
+    (project / "symgrad.toml").write_text(table.replace("of z", "of x").format("x"))
+    assert "is an argument of forward" in json.dumps(_run("lib/ops.py")[1])
+
+
 @pytest.mark.slow
 def test_a_surrogate_has_the_defaults_of_forward(project: Path) -> None:
     (project / "lib" / "ops.py").write_text(SURROGATES)
