@@ -165,6 +165,23 @@ def test_no_proof_is_tried_of_nodes_that_balls_tell_apart(monkeypatch: pytest.Mo
     assert len(failed) <= 2
 
 
+@pytest.mark.parametrize(("factor", "known"), [(0.5, True), (0.7071067811865476, False)])
+def test_balls_tell_nothing_apart_where_literals_may_be_rounded(factor: float, known: bool) -> None:
+    """With 1/sqrt(2) for that literal, equal nodes may be apart as it is written."""
+    from symgrad.proof.judge import steps
+
+    class Scaled(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * factor
+
+        @staticmethod
+        def backward(ctx: Any, grad_y: Any) -> Any:
+            return grad_y * factor
+
+    assert bool(steps._in_balls(made(Scaled, ("n",)))) == known
+
+
 class DividedByNothing(sg.Function):
     """The adjoint of the shift is 0, and backward divides 0 by it."""
 

@@ -54,8 +54,9 @@ from symgrad.proof.judge.reference import gradient, gradient_indices
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.oracle.adjoints import sampled
 from symgrad.proof.oracle.numbers import Array, Double
-from symgrad.proof.oracle.subject import Subject
+from symgrad.proof.oracle.subject import Subject, literal_of
 from symgrad.proof.oracle.values import DomainError, Evaluator, is_finite
+from symgrad.proof.scalars import literals
 from symgrad.proof.words.relations import number
 
 _CLOSE = 1e-9
@@ -537,15 +538,20 @@ def _program(steps: Steps) -> Evaluator:
 
 
 def _in_balls(steps: Steps) -> Point:
-    """The values of all nodes at a point, in balls; none where these have no form."""
-    sizes = next(steps.subject.sampler.size_choices(), None)
-    at = None if sizes is None else steps.subject.draw(sizes, 0)
-    if at is None or steps.subject.relations:
+    """The values of all nodes at a point, in balls; none where these have no form.
+
+    Nor where literals may be read as what they round: nodes that are equal then are apart here.
+    """
+    subject, program = steps.subject, _program(steps)
+    values = [v for n in (*subject.everything.nodes, *program.nodes) for v in literal_of(n)]
+    sizes = next(subject.sampler.size_choices(), None)
+    at = None if sizes is None else subject.draw(sizes, 0)
+    if at is None or subject.relations or any(map(literals.recognise, values)):
         return {}
     with suppress(DependencyError):
         from symgrad.proof.oracle.quotients import enclosed
 
-        return enclosed(steps.subject, at.point, _program(steps))
+        return enclosed(subject, at.point, program)
     return {}
 
 
