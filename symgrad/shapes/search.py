@@ -193,6 +193,7 @@ class _Search:
         They are near if two sizes are one that meet in backward, a tensor has an axis less, or
         tensors have as many axes as backward takes their shapes apart into.
         """
+        wide, _ = self._trace(found)
         todo, seen = deque([found]), {found.specs}
         for _ in range(FITTING_TRIALS):
             if not todo:
@@ -201,7 +202,7 @@ class _Search:
             graphs, _ = self._trace(trial)
             if graphs is None:
                 continue
-            if trial is not found and _fits(graphs):
+            if trial is not found and _fits(graphs) and _single(graphs) <= _single(wide):
                 return replace(self._found(trial), guess=self._presences(trial))
             for other in self._near(trial, graphs):
                 if other.specs not in seen:
@@ -486,7 +487,7 @@ class _Search:
             if not specs:
                 break
             again, _ = self._trace(replace(trial, specs=specs))
-            if again is None:
+            if again is None or _single(again) > _single(graphs):
                 break
             trial, problem, graphs = replace(trial, specs=specs), _problem(again), again
         for specs in self._like_others(trial, graphs) if problem is not None else ():
@@ -773,6 +774,16 @@ def _fits(graphs: FunctionGraphs) -> bool:
     """Does backward run, and has each gradient the shape of its argument?"""
     gradients = [one for case in graphs.cases for one in case.gradients]
     return _problem(graphs) is None and all(one.returned is one.node for one in gradients)
+
+
+def _single(graphs: FunctionGraphs | None) -> int:
+    """How many axes of outputs have the size 1, whatever the sizes of the inputs.
+
+    Shapes that add to them are not taken because backward fits them: a sum over such an axis does
+    nothing, so that one over a wrong axis would not show.
+    """
+    nodes = [] if graphs is None else graphs.cases[0].outputs
+    return sum(dim.constant == 1 for node in nodes for dim in node.shape)
 
 
 def _problem(graphs: FunctionGraphs) -> SymgradError | None:

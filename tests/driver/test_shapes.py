@@ -655,6 +655,36 @@ def test_multiples_that_meet_are_equal_where_the_sizes_are() -> None:
     assert sg.verify(TwiceAsWide).verdict == "PROVED"
 
 
+class AxisOfPositions(sg.Function):
+    """One bias a position, shared by the heads between: forward takes ``x[n, m]`` as well."""
+
+    @staticmethod
+    def forward(ctx, x, b):
+        return x + b.unsqueeze(1)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, grad.sum(0)  # not over axis 1
+
+
+class AxisOfChannels(sg.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x * w[None, :, None]
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, w = ctx.saved_tensors
+        return grad * w[None, :, None], (grad * x).sum((0, 1))  # not over 0 and 2
+
+
+@pytest.mark.parametrize("function", [AxisOfPositions, AxisOfChannels])
+def test_shapes_where_a_sum_does_nothing_are_not_looked_for(function: type[sg.Function]) -> None:
+    """``b[1, n, m]`` would hide that the sum is over a wrong axis."""
+    assert sg.verify(function).verdict == "REFUTED"
+
+
 FITTING = (
     (WeightNorm, "the shapes are v[n, m], g[n] (the gradient of v is wrong for v[n, m], g[k, m])"),
     (Contrast, "the shapes are a[n, m], b[n, m] (backward fails for a[n, m], b[k, m])"),
