@@ -39,7 +39,7 @@ RUNTIME_MODULES = (
 )
 COMMON = ("abi", "errors", "forks", "plain_values")
 # What hands the ops to other frameworks, which are imported when it is.
-EXPORT = ("jax", "table", "torch")
+EXPORT = ("direct", "jax", "table", "torch")
 _INIT = '"""What the kernels of this package are called through; copied from symgrad."""\n'
 _IMPORTS = (
     (re.compile(r"^( *)from symgrad\.runtime import ", re.MULTILINE), r"\1from . import "),

@@ -1,0 +1,128 @@
+"""The gradients of a compiled op as an op of their own, so that they can be differentiated.
+
+In: what ``sg.compile`` returned.  Out: another such op, of the inputs and the cotangents.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from symgrad.compiler import compile
+from symgrad.errors import KernelArgumentError
+from symgrad.frontend.function import (
+    Context,
+    Function,
+    attributes_of,
+    new_context,
+    run_backward,
+    run_forward,
+    state_of,
+)
+from symgrad.frontend.request import Argument, Request, parameters
+
+
+def gradients_of(op: Any) -> Any:
+    """The gradients that the backward of ``op`` computes, compiled; their derivative is derived.
+
+    It takes the inputs, then a cotangent for each floating output, then the plain numbers; it gives
+    the gradients of all floating inputs.  What forward saved is differentiated as well, as a
+    function of the inputs.  Raises KernelArgumentError for an op of a package, and what
+    ``sg.compile`` raises.
+    """
+    request: Request | None = getattr(op, "origin", None)
+    if request is None:
+        raise KernelArgumentError(
+            f"nothing says which Function {op!r} was compiled from",
+            hint="pass what sg.compile returned",
+        )
+    record = op.caller.op
+    case = max(record.cases, key=_generality)
+    floating = [one for one in case.outputs if one.dtype.startswith("float")]
+    specs = [_spec(one) for one in (*case.inputs, *floating)]
+    return compile(_gradients(request, record), *specs)
+
+
+class _Finished(Context):
+    """The ctx of a forward that is over, inside of another forward."""
+
+    def __init__(self, inner: Context) -> None:
+        self._symgrad_state = state_of(inner)
+        self._needs_input_grad = inner.needs_input_grad
+        self.__dict__.update(attributes_of(inner))
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What the forward kept."""
+        return state_of(self).saved
+
+
+def _generality(case: Any) -> tuple[int, int]:
+    """More for the case whose shapes hold for more sizes."""
+    fixed = sum(dim.isdigit() for array in case.outputs for dim in array.dims)
+    return -fixed, -len(case.conditions)
+
+
+def _spec(array: Any) -> str:
+    """The spec of an array: ``f32[n *s m]``."""
+    dims = [one.replace(" ", "") for one in array.dims]
+    if array.batch is not None:
+        name, axis, count = array.batch
+        dims[axis : axis + count] = [f"*{name}"]
+    kind = array.dtype.replace("float", "f").replace("uint", "u").replace("int", "i")
+    return f"{kind}[{' '.join(dims)}]"
+
+
+def _gradients(request: Request, record: Any) -> type[Function]:
+    """The Function whose forward is the backward of another."""
+    numbers = {one.name for one in record.numbers}
+    floating = [one.dtype.startswith("float") for one in record.cases[0].outputs]
+    count = len(request.tensors)
+
+    def forward(ctx: Context, *given: Any, **named: Any) -> Any:
+        inner = new_context(request.function, dict(request.init))
+        tensors, cotangents = iter(given[:count]), iter(given[count : count + sum(floating)])
+        named = {**dict(zip(sorted(numbers), given[count + sum(floating) :], strict=False)), **named}
+        values = [
+            (one, next(tensors) if one.is_tensor else named.get(one.name, one.value))
+            for one in request.arguments
+        ]
+        inner.needs_input_grad = tuple(one.is_tensor for one in request.positional)
+        made = run_forward(
+            request.function, inner, [value for one, value in values if not one.keyword],
+            {one.name: value for one, value in values if one.keyword},
+        )  # fmt: skip
+        outputs = made if isinstance(made, (tuple, list)) else [made]
+        every = [
+            next(cotangents) if has else one.new_zeros(one.shape)
+            for one, has in zip(outputs, floating, strict=True)
+        ]
+        found = run_backward(request.function, _Finished(inner), every)
+        return _of_tensors(found, request.positional, given[:count], record.differentiable)
+
+    own = {one.name: one for one in parameters(request.function)}
+    kind = inspect.Parameter
+    names = [one.name for one in request.tensors]
+    names += [f"grad_{place}" for place, has in enumerate(floating) if has]
+    taken = [kind(name, kind.POSITIONAL_OR_KEYWORD) for name in ("ctx", *names)]
+    taken += [own[name].replace(kind=kind.KEYWORD_ONLY) for name in sorted(numbers)]
+    vars(forward)["__signature__"] = inspect.Signature(taken)
+    name = f"{record.name}_gradients"
+    return type(name, (Function,), {"forward": staticmethod(forward), "__module__": __name__})
+
+
+def _of_tensors(
+    found: Any, positional: Sequence[Argument], tensors: Sequence[Any], wanted: Sequence[bool]
+) -> Any:
+    """The gradients of the tensors that have one; zeros for None."""
+    listed = list(found) if isinstance(found, (tuple, list)) else [found]
+    by_name: Mapping[str, Any] = {
+        one.name: value for one, value in zip(positional, listed, strict=False)
+    }
+    names = [one.name for one in positional if one.is_tensor]
+    made = [
+        tensor.new_zeros(tensor.shape) if by_name.get(name) is None else by_name[name]
+        for name, tensor, asked in zip(names, tensors, wanted, strict=True) if asked
+    ]  # fmt: skip
+    return made[0] if len(made) == 1 else tuple(made)
