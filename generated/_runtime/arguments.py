@@ -313,13 +313,19 @@ def laid_out(value: NDArray, wanted: Array) -> NDArray:
     stride that does not run into the contiguous axes behind them (so that it can serve as the
     leading dimension of a BLAS matrix); all other axes lie as in a C-contiguous array.
     """
-    native = value.dtype == wanted.dtype and value.flags.aligned
-    if native and (value.flags.c_contiguous or _complies(value, wanted.strides)):
+    if complies(value, wanted):
         return value
     return numpy.array(value, dtype=wanted.dtype, order="C", copy=True)
 
 
-def _complies(value: NDArray, strided: tuple[int, ...]) -> bool:
+def complies(value: NDArray, wanted: Array) -> bool:
+    """Can a kernel take an array as it lies in memory?  No element is looked at."""
+    if value.dtype != wanted.dtype or not value.flags.aligned:
+        return False
+    return value.flags.c_contiguous or _has_strides(value, wanted.strides)
+
+
+def _has_strides(value: NDArray, strided: tuple[int, ...]) -> bool:
     if any(stride % value.itemsize for stride in value.strides):
         return False
     steps, contiguous = steps_of(value), _contiguous_steps(value.shape)

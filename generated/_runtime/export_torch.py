@@ -22,26 +22,24 @@ from torch.autograd import forward_ad
 
 from .abi import Array
 from .errors import KernelArgumentError, KernelTypeError
+from .export_direct import DTYPES, OF_NAME, Direct
 from .export_table import Entry, Parameter, Served, Table, bound, shape_in
 
-_DTYPES: dict[Any, str] = {
-    torch.bool: "bool", torch.uint8: "uint8", torch.int8: "int8", torch.int16: "int16",
-    torch.int32: "int32", torch.int64: "int64", torch.float32: "float32", torch.float64: "float64",
-}  # fmt: skip
-_OF_NAME = {name: dtype for dtype, name in _DTYPES.items()}
 _NAME = re.compile(r"[A-Za-z_]\w*(::[A-Za-z_]\w*)?", re.ASCII)
 _LITERAL = re.compile(r"-?\d+(\.\d*)?(e[+-]?\d+)?", re.ASCII)
 
-_lock = threading.Lock()
+_lock = threading.RLock()
 _registered: dict[str, TorchOp] = {}
 
 
-def custom_op(*ops: Any, name: str = "") -> TorchOp:
+def custom_op(*ops: Any, name: str = "", gradients: Any = ()) -> TorchOp:
     """The op as a torch custom op, with gradients; ``torch.ops.<namespace>.<name>`` is the same.
 
     ``ops``: what ``sg.compile`` returned, or a module of a generated package; several where the
     same Function is compiled for several dtypes or ranks.  ``name``: ``"namespace::name"``,
     ``"symgrad::<op>"`` where it is not given.  The same op under the same name is registered once.
+    ``gradients``: for an op that is to be differentiated twice, what
+    ``symgrad.export.gradients.gradients_of`` makes of each of ``ops``.
 
     Raises KernelArgumentError where the name is none, or taken by another op.
     """
@@ -51,23 +49,25 @@ def custom_op(*ops: Any, name: str = "") -> TorchOp:
         known = _registered.get(qualified)
         if known is not None:
             if known.table.identity == table.identity:
-                return known
+                return known.differentiated(gradients)
             raise KernelArgumentError(
                 f"{qualified} is another op already: {known!r}",
                 hint='give this one a name of its own: custom_op(op, name="mylib::name"), or pass'
                 " both together, custom_op(first, second), if they differ in dtypes alone",
             )
         made = _registered[qualified] = TorchOp(table, qualified)
-        return made
+        return made.differentiated(gradients)
 
 
-def function(*ops: Any, name: str = "") -> type[torch.autograd.Function]:
+def function(
+    *ops: Any, name: str = "", gradients: Any = ()
+) -> type[torch.autograd.Function]:  # fmt: skip
     """The op as a class whose ``apply`` takes and gives tensors, as ``torch.autograd.Function``.
 
-    It has ``forward``, ``setup_context``, ``backward`` and ``vmap``.  ``ops`` and ``name`` are as
-    for ``custom_op``, which is called for what ``torch.compile`` traces.
+    It has ``forward``, ``setup_context``, ``backward`` and ``vmap``.  The arguments are as for
+    ``custom_op``, which is called for what ``torch.compile`` traces.
     """
-    made = custom_op(*ops, name=name).kernels.function
+    made = custom_op(*ops, name=name, gradients=gradients).kernels.function
     torch.compiler.allow_in_graph(made)  # as one call: what is kept is not to be looked into
     return made
 
@@ -86,7 +86,19 @@ class TorchOp:
 
     def __call__(self, *inputs: Any, **numbers: Any) -> Any:
         """The outputs: one tensor, or a tuple of several."""
+        if not (torch.compiler.is_compiling() or numbers):
+            found = self.kernels.direct(inputs)
+            if found is not None:
+                return found
         return self.overload(*inputs, **numbers)
+
+    def differentiated(self, gradients: Any) -> TorchOp:
+        """Itself, with ops for the gradients.  Raises KernelArgumentError where they do not fit."""
+        ops = gradients if isinstance(gradients, (tuple, list)) else (gradients,)
+        if ops and self.kernels.second is None:
+            self.kernels.second = _second(self.kernels, Table(ops))
+            self.kernels.direct.plans.clear()
+        return self
 
     def __repr__(self) -> str:
         taken = ", ".join(map(str, self.table.inputs))
@@ -99,11 +111,35 @@ class TorchOp:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (self.table.modules(self), self.name)
+        second = self.kernels.second
+        further = () if second is None else second.table.modules(self)
+        return _unpickled, (self.table.modules(self), self.name, further)
 
 
-def _unpickled(modules: Sequence[str], name: str) -> TorchOp:
-    return custom_op(*map(importlib.import_module, modules), name=name)
+def _unpickled(modules: Sequence[str], name: str, further: Sequence[str] = ()) -> TorchOp:
+    ops, gradients = (
+        [importlib.import_module(one) for one in names] for names in (modules, further)
+    )
+    return custom_op(*ops, name=name, gradients=gradients)
+
+
+def _second(kernels: _Kernels, table: Table) -> TorchOp:
+    """The op of the gradients.  Raises KernelArgumentError where it computes something else."""
+    own = kernels.table
+    case = own.entries[0].case
+    floating = [one.dtype for one in case.outputs if one.dtype in ("float32", "float64")]
+    taken = [one.dtype for one in case.inputs] + floating
+    fits = (
+        [one.dtype for one in table.inputs] == taken
+        and table.outputs == sum(own.differentiable)
+        and {one.name for one in table.numbers} == {one.name for one in own.numbers}
+    )
+    if not fits:
+        raise KernelArgumentError(
+            f"{table.name} does not compute the gradients of {own.name}",
+            hint="pass gradients=gradients_of(op), of symgrad.export.gradients",
+        )
+    return custom_op(*(one.op for one in table.runners), name=f"{kernels.name}_gradients")
 
 
 def _qualified(name: str) -> str:
@@ -120,12 +156,17 @@ def _qualified(name: str) -> str:
 def _dtype(tensor: Any) -> str:
     """NumPy's name of the dtype of a tensor; torch's own where kernels have none such."""
     found = tensor.dtype
-    return _DTYPES.get(found) or str(found).removeprefix("torch.")
+    return DTYPES.get(found) or str(found).removeprefix("torch.")
 
 
 def _array(tensor: Any) -> Any:
-    """The memory of a tensor as an array."""
-    return tensor.detach().numpy()
+    """The memory of a tensor as an array.  Raises KernelArgumentError where it has none."""
+    found = tensor.detach().numpy()
+    if found.size and not tensor.data_ptr():  # NumPy would make memory of its own
+        raise KernelArgumentError(
+            "a tensor has no memory: its memory was freed", hint="do not resize its storage to 0"
+        )
+    return found
 
 
 def _tensors(arrays: Any) -> list[Any]:
@@ -153,6 +194,9 @@ class _Kernels:
         self.defaults = [_default(one) for one in table.parameters]
         self.several = table.outputs > 1
         self.library: Any = None
+        self.direct = Direct(self)
+        # The op of the gradients, where these can be differentiated.
+        self.second: TorchOp | None = None
 
     # -- registration
 
@@ -248,6 +292,14 @@ class _Kernels:
         every = [*args, *self.defaults[len(args) :]]
         return [every[place] for place in self.tensors], [every[p] for p in self.numbers_at]
 
+    def joined(self, tensors: Sequence[Any], numbers: Sequence[Any]) -> tuple[Any, ...]:
+        """The arguments of the op; the inverse of ``split``."""
+        every: list[Any] = [None] * (len(tensors) + len(numbers))
+        for places, values in ((self.tensors, tensors), (self.numbers_at, numbers)):
+            for place, value in zip(places, values, strict=True):
+                every[place] = value
+        return tuple(every)
+
     def inference(self, *args: Any) -> Any:
         """The outputs, on the CPU."""
         tensors, numbers = self.split(args)
@@ -273,7 +325,7 @@ class _Kernels:
 
     def _call(self, which: str, tensors: Sequence[Any], numbers: Sequence[Any]) -> Any:
         try:
-            arrays = [one.detach().numpy() for one in tensors]
+            arrays = [_array(one) for one in tensors]
         except (AttributeError, RuntimeError, TypeError) as error:
             raise self.wrong(tensors) or error from None
         runner = self.table.runners[0]
@@ -292,8 +344,8 @@ class _Kernels:
     ) -> list[Any]:  # fmt: skip
         """The gradients that ``mask`` marks, on the CPU."""
         entry = self.table.entries[position]
-        arrays = [one.detach().numpy() for one in kept]
-        given = [None if one is None else one.detach().numpy() for one in cotangents]
+        arrays = [_array(one) for one in kept]
+        given = [None if one is None else _array(one) for one in cotangents]
         values = (iter(reals), iter(integers))
         numbers = {
             one.name: next(values[one.number == "int64"]) for one in self.table.numbers
@@ -369,10 +421,14 @@ class _Kernels:
                 saved.append(outputs[one.position])
             elif one.source == "kernel":
                 saved.append(next(extra))
-        ctx.save_for_backward(*saved)
+        ctx.save_for_backward(*saved, *self.kept_inputs(tensors))
         ctx.symgrad_entry = entry.position
         ctx.symgrad_numbers = numbers
         ctx.symgrad_shapes = [x for one in tensors for x in (one.ndim, *one.shape)]
+
+    def kept_inputs(self, tensors: Sequence[Any]) -> Sequence[Any]:
+        """The inputs, for gradients that may be differentiated; none otherwise."""
+        return () if self.second is None else tensors
 
     def gradients(self, ctx: Any, asked: Sequence[bool], *cotangents: Any) -> tuple[Any, ...]:
         """The gradients of tensors and, None, of numbers: those that are asked for."""
@@ -385,8 +441,13 @@ class _Kernels:
         if not any(mask) or all(one is None for one in given):
             return tuple(found)
         pairs = list(zip(self.table.numbers, ctx.symgrad_numbers, strict=True))
+        entry = self.table.entries[ctx.symgrad_entry]
+        saved = list(ctx.saved_tensors)
+        count = sum(one.source != "number" for one in entry.case.residuals)
+        if torch.is_grad_enabled() and len(saved) > count:
+            return self._with_history(ctx, entry, saved[count:], given, mask, found)
         gradients = self.backward_op(
-            ctx.symgrad_entry, list(ctx.saved_tensors), given, ctx.symgrad_shapes,
+            ctx.symgrad_entry, saved[:count], given, ctx.symgrad_shapes,
             [value for one, value in pairs if one.number == "float64"],
             [value for one, value in pairs if one.number == "int64"],
             mask,
@@ -394,6 +455,32 @@ class _Kernels:
         wanted = (place for place, needed in zip(self.tensors, mask, strict=True) if needed)
         for place, gradient in zip(wanted, gradients, strict=True):
             found[place] = gradient
+        return tuple(found)
+
+    def _with_history(
+        self, ctx: Any, entry: Entry, inputs: Sequence[Any], cotangents: Sequence[Any],
+        mask: Sequence[bool], found: list[Any],
+    ) -> tuple[Any, ...]:  # fmt: skip
+        """The gradients by the op that computes them, which can be differentiated."""
+        assert self.second is not None
+        sizes = self._sizes(entry, ctx.symgrad_shapes)
+        given = [
+            inputs[0].new_zeros(shape_in(array, sizes), dtype=OF_NAME[array.dtype])
+            if one is None else one
+            for one, array in zip(cotangents, entry.case.outputs, strict=True)
+            if array.dtype in ("float32", "float64")
+        ]  # fmt: skip
+        named = dict(
+            zip((one.name for one in self.table.numbers), ctx.symgrad_numbers, strict=True)
+        )
+        numbers = [named[one.name] for one in self.second.table.numbers]
+        made = self.second(*self.second.kernels.joined([*inputs, *given], numbers))
+        gradients = iter(made if self.second.kernels.several else (made,))
+        for place, possible, needed in zip(
+            self.tensors, self.table.differentiable, mask, strict=True
+        ):
+            gradient = next(gradients) if possible else None
+            found[place] = gradient if needed else None
         return tuple(found)
 
     # -- errors
@@ -452,7 +539,7 @@ def _one(array: Any) -> Any:
 def _empty(like: Sequence[Any], arrays: Sequence[Array], sizes: dict[str, Any]) -> list[Any]:
     """New tensors of these shapes and dtypes, contiguous, on the CPU as ``like`` is."""
     made = torch.empty if not like else like[0].new_empty
-    return [made(shape_in(one, sizes), dtype=_OF_NAME[one.dtype]) for one in arrays]
+    return [made(shape_in(one, sizes), dtype=OF_NAME[one.dtype]) for one in arrays]
 
 
 def _default(parameter: Parameter) -> Any:
@@ -553,6 +640,10 @@ def _function(kernels: _Kernels) -> type[torch.autograd.Function]:
         @classmethod
         def apply(cls, *args: Any) -> Any:
             """The outputs, without what is kept for backward."""
+            if not torch.compiler.is_compiling():
+                found = kernels.direct(args)
+                if found is not None:
+                    return found
             found = Exported.apply(*args)
             if type(found) is not tuple or len(found) == count:
                 return found
@@ -619,7 +710,8 @@ def _again(kernels: _Kernels) -> Any:
         def backward(ctx: Any, *cotangents: Any) -> Any:
             raise NotImplementedError(
                 f"derivative for {kernels.name}_backward is not implemented:"
-                f" {kernels.name} is differentiable once"
+                f" {kernels.name} is differentiable once; to differentiate it twice, export it with"
+                " gradients=gradients_of(op), of symgrad.export.gradients"
             )
 
     Again.__name__ = Again.__qualname__ = f"{kernels.plain}_backward"

@@ -52,7 +52,7 @@ def usual() -> bool:
 
 
 def _looked_at(tensors: Sequence[Any]) -> tuple[Any, ...] | None:
-    """Shapes, dtypes, and strides where they are no contiguous ones; None for unusual tensors, and none."""
+    """Shapes, dtypes, and strides where they are no contiguous ones; None for unusual tensors."""
     found: list[Any] = []
     for one in tensors:
         if type(one) not in _PLAIN or not one.is_cpu or one.layout is not _strided or one.is_neg():
@@ -242,8 +242,7 @@ class Direct:
             entry, sizes, [x for one in shapes for x in (len(one), *one)],
             Ready(entry, case.inference, sizes, sources, tensors, outputs),
             Ready(entry, case.forward, sizes, sources, tensors, every),
-            _saved(case), [p for p, (_, dtype) in enumerate(outputs) if not dtype.is_floating_point],
-            {},
+            _saved(case), [p for p, one in enumerate(outputs) if not one[1].is_floating_point], {},
         )  # fmt: skip
         return plan
 
@@ -261,7 +260,7 @@ class Direct:
         key = (ctx.needs_input_grad, _looked_at(tensors))
         if key[1] is None:
             return None
-        found = plan.backwards.get(key, plan)
+        found: Any = plan.backwards.get(key, plan)
         if found is plan:
             found = self._backward_plan(plan, key, tensors)
         if found is None:
@@ -289,7 +288,9 @@ class Direct:
         kernel = case.backward_for(mask) if any(mask) else None
         found = None
         if alike and kernel is not None and not kernel.zeros and list(kernel.mask) == mask:
-            results = [_result(one, sizes) for one, has in zip(case.inputs, mask, strict=True) if has]
+            results = [
+                _result(one, sizes) for one, has in zip(case.inputs, mask, strict=True) if has
+            ]
             sources = self._backward_sources(case, kernel, len(arrays))
             ready = Ready(entry, kernel.kernel, sizes, sources, tensors, results)
             places = [2 + place for place, has in enumerate(mask) if has]
@@ -337,7 +338,7 @@ def _node(direct: Direct) -> Any:
     """What is recorded for a call: ``apply`` takes the plan, the numbers, then the tensors."""
     kernels, count = direct.kernels, direct.outputs
 
-    class Recorded(_SINGLE):
+    class Recorded(_SINGLE):  # type: ignore[misc]
         @staticmethod
         def forward(ctx: Any, plan: Plan, numbers: Any, *tensors: Any) -> Any:
             found = plan.forward.run(tensors, numbers)

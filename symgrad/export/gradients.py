@@ -60,7 +60,7 @@ class _Finished(Context):
 
 def _generality(case: Any) -> tuple[int, int]:
     """More for the case whose shapes hold for more sizes."""
-    fixed = sum(dim.isdigit() for array in case.outputs for dim in array.dims)
+    fixed = sum(dim.isdigit() for array in (*case.inputs, *case.outputs) for dim in array.dims)
     return -fixed, -len(case.conditions)
 
 
@@ -82,8 +82,7 @@ def _gradients(request: Request, record: Any) -> type[Function]:
 
     def forward(ctx: Context, *given: Any, **named: Any) -> Any:
         inner = new_context(request.function, dict(request.init))
-        tensors, cotangents = iter(given[:count]), iter(given[count : count + sum(floating)])
-        named = {**dict(zip(sorted(numbers), given[count + sum(floating) :], strict=False)), **named}
+        tensors, cotangents = iter(given[:count]), iter(given[count:])
         values = [
             (one, next(tensors) if one.is_tensor else named.get(one.name, one.value))
             for one in request.arguments

@@ -117,12 +117,14 @@ class TorchOp:
 
 
 def _unpickled(modules: Sequence[str], name: str, further: Sequence[str] = ()) -> TorchOp:
-    ops, gradients = ([importlib.import_module(one) for one in names] for names in (modules, further))
+    ops, gradients = (
+        [importlib.import_module(one) for one in names] for names in (modules, further)
+    )
     return custom_op(*ops, name=name, gradients=gradients)
 
 
 def _second(kernels: _Kernels, table: Table) -> TorchOp:
-    """The op of the gradients.  Raises KernelArgumentError where it is not that of these kernels."""
+    """The op of the gradients.  Raises KernelArgumentError where it computes something else."""
     own = kernels.table
     case = own.entries[0].case
     floating = [one.dtype for one in case.outputs if one.dtype in ("float32", "float64")]
@@ -158,8 +160,13 @@ def _dtype(tensor: Any) -> str:
 
 
 def _array(tensor: Any) -> Any:
-    """The memory of a tensor as an array."""
-    return tensor.detach().numpy()
+    """The memory of a tensor as an array.  Raises KernelArgumentError where it has none."""
+    found = tensor.detach().numpy()
+    if found.size and not tensor.data_ptr():  # NumPy would make memory of its own
+        raise KernelArgumentError(
+            "a tensor has no memory: its memory was freed", hint="do not resize its storage to 0"
+        )
+    return found
 
 
 def _tensors(arrays: Any) -> list[Any]:
@@ -318,7 +325,7 @@ class _Kernels:
 
     def _call(self, which: str, tensors: Sequence[Any], numbers: Sequence[Any]) -> Any:
         try:
-            arrays = [one.detach().numpy() for one in tensors]
+            arrays = [_array(one) for one in tensors]
         except (AttributeError, RuntimeError, TypeError) as error:
             raise self.wrong(tensors) or error from None
         runner = self.table.runners[0]
@@ -337,8 +344,8 @@ class _Kernels:
     ) -> list[Any]:  # fmt: skip
         """The gradients that ``mask`` marks, on the CPU."""
         entry = self.table.entries[position]
-        arrays = [one.detach().numpy() for one in kept]
-        given = [None if one is None else one.detach().numpy() for one in cotangents]
+        arrays = [_array(one) for one in kept]
+        given = [None if one is None else _array(one) for one in cotangents]
         values = (iter(reals), iter(integers))
         numbers = {
             one.name: next(values[one.number == "int64"]) for one in self.table.numbers

@@ -22,6 +22,7 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.peers
 
 from symgrad.export import torch as export  # noqa: E402
+from symgrad.export.gradients import gradients_of  # noqa: E402
 
 F = torch.nn.functional
 
@@ -218,7 +219,7 @@ def test_jacobian() -> None:
 
 
 def test_memory_is_shared_both_ways(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kernels get the memory of the tensors, and tensors the memory that kernels wrote."""
+    """Through the dispatcher kernels get the memory of the tensors, and tensors what they wrote."""
     op = export.custom_op(compiled(Dot), name="symgrad_test::shared")
     runner = op.table.runners[0]
     seen: list[int] = []
@@ -237,9 +238,116 @@ def test_memory_is_shared_both_ways(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "forward", spy_forward)
     monkeypatch.setattr(runner, "backward", spy_backward)
     x, w, g = matrix(3, 4, grad=True), matrix(4, 2, grad=True), matrix(3, 2)
-    y = op(x, w)
+    y = op.overload(x, w)
     grads = torch.autograd.grad(y, (x, w), g)
     assert seen == [one.data_ptr() for one in (x, w, y, x, w, g, *grads)]
+
+
+def test_plain_calls_give_kernels_the_addresses_of_tensors() -> None:
+    op = export.custom_op(compiled(Dot), name="symgrad_test::direct")
+    seen: list[int] = []
+
+    def spied(ready: Any) -> None:
+        call, ffi = ready.call, op.table.runners[0].caller.library.ffi
+
+        def spy(*arguments: Any) -> Any:
+            seen.extend(int(ffi.cast("uintptr_t", one)) for one in arguments[:-2]
+                        if not isinstance(one, int))  # fmt: skip
+            return call(*arguments)
+
+        ready.call = spy
+
+    x, w, g = matrix(3, 4, grad=True), matrix(4, 2, grad=True), matrix(3, 2)
+    torch.autograd.grad(op(x, w), (x, w), g)
+    (plan,) = op.kernels.direct.plans.values()
+    ((ready, _, _),) = plan.backwards.values()
+    spied(plan.forward)
+    spied(ready)
+    y = op(x, w)
+    grads = torch.autograd.grad(y, (x, w), g)
+    assert seen[:3] == [one.data_ptr() for one in (x, w, y)]
+    assert seen[-2:] == [one.data_ptr() for one in grads]
+    assert set(seen[3:-2]) == {one.data_ptr() for one in (x, w, g)}
+
+
+def test_plain_calls_and_the_dispatcher_agree() -> None:
+    """Whatever the layout, the shape, and the cotangent, in turn and again."""
+    wide = matrix(8, 12)
+    views = [wide[:3, :4], wide[::2, ::3], wide.t()[4:8, :4], wide[0, :1].expand(3, 4),
+             torch.as_strided(wide, (3, 4), (1, 1)), wide[2:2, 1:5], wide[3:5, 2:6]]  # fmt: skip
+    for function, rest in ((Dot, (matrix(4, 2),)), (Weighted, (0.5, 3)), (Greatest, ())):
+        op = exported(function)
+        for view in (*views, *views):
+            x = view.detach().requires_grad_()
+            outputs = [call(x, *rest) for call in (op, op.overload)]
+            one, other = (o if isinstance(o, tuple) else (o,) for o in outputs)
+            torch.testing.assert_close(one, other, rtol=0, atol=0)
+            cotangents = [torch.ones(()).expand(one[0].shape), matrix(*one[0].shape),
+                          matrix(*one[0].shape[::-1]).t()]  # fmt: skip
+            for g in cotangents:
+                found = [torch.autograd.grad(y[0], x, g, retain_graph=True) for y in (one, other)]
+                torch.testing.assert_close(*found, rtol=0, atol=0)
+
+
+class Seen(torch.Tensor):
+    """A subclass that counts what is done with it."""
+
+    calls = 0
+
+    @classmethod
+    def __torch_function__(
+        cls, function: Any, types: Any, args: Any = (), named: Any = None
+    ) -> Any:
+        Seen.calls += 1
+        return super().__torch_function__(function, types, args, named or {})
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_who_watches_calls_sees_them() -> None:
+    """Subclasses, modes and traces get each call, though a plain one goes around them."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    op, x = shipped("nn_gelu"), matrix(3, 4, grad=True)
+    expected = op(x)
+    assert op(x.detach().as_subclass(Seen)).shape == (3, 4)
+    assert Seen.calls > 0
+    seen: list[Any] = []
+
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (),
+                               kwargs: Any = None) -> Any:  # fmt: skip
+            seen.append(function)
+            return function(*args, **(kwargs or {}))
+
+    with Watch():
+        torch.testing.assert_close(op(x), expected)
+    assert any("nn_gelu" in str(one) for one in seen)
+    graph = torch.fx.experimental.proxy_tensor.make_fx(op)(x.detach())
+    torch.testing.assert_close(graph(2 * x), op(2 * x))
+    traced = torch.jit.trace(lambda x: op(x), x.detach(), check_trace=False)
+    torch.testing.assert_close(traced(2 * x), op(2 * x))
+
+
+def test_a_tensor_without_its_memory_is_no_crash() -> None:
+    op, x = shipped("nn_relu"), matrix(64, 64)
+    op(x)
+    x.untyped_storage().resize_(0)
+    with pytest.raises(KernelArgumentError, match="memory was freed"):
+        op(x)
+
+
+def test_what_hooks_bring_back_is_looked_at() -> None:
+    """A saved tensor of another shape is an error, not a read beyond its end."""
+    op, x = shipped("nn_gelu"), matrix(3, 4, grad=True)
+    op(x).sum().backward()
+    for unpack in (lambda t: t[:1], lambda t: t.double(), lambda t: t.as_subclass(Seen)):
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: t, unpack):
+            y = op(x)
+        if unpack(x.detach()).shape == x.shape and unpack(x.detach()).dtype == x.dtype:
+            assert torch.autograd.grad(y.sum(), x)[0].shape == (3, 4)
+            continue
+        with pytest.raises((RuntimeError, TypeError, ValueError)):
+            torch.autograd.grad(y.sum(), x)
 
 
 def test_strides_of_every_kind() -> None:
@@ -292,11 +400,11 @@ def test_only_the_gradients_that_are_needed_are_computed() -> None:
     op.table.runners[0].backward = spy
     for x_grad, w_grad in ((True, False), (False, True), (True, True)):
         x, w = matrix(3, 4, grad=x_grad), matrix(4, 2, grad=w_grad)
-        op(x, w).sum().backward()
+        op.overload(x, w).sum().backward()
         assert (x.grad is not None, w.grad is not None) == (x_grad, w_grad)
     assert asked == [(True, False), (False, True), (True, True)]
     x, w = matrix(3, 4, grad=True), matrix(4, 2, grad=True)
-    torch.autograd.grad(op(x, w).sum(), w)
+    torch.autograd.grad(op.overload(x, w).sum(), w)
     assert asked[3:] == [(True, True)]  # torch says what requires a gradient, not what is asked for
 
 
@@ -323,6 +431,39 @@ def test_a_second_derivative_is_an_error() -> None:
         g.sum().backward()
     with pytest.raises(NotImplementedError, match="differentiable once"):
         torch.func.grad(torch.func.grad(shipped("nn_gelu")))(torch.tensor(1.0))
+
+
+def test_a_second_derivative_by_the_op_of_the_gradients() -> None:
+    """The derivative of the gradients, also of what forward kept, to every cotangent."""
+    for function, make in PROGRAMS.items():
+        op64 = compiled(function, "f64")
+        name = f"symgrad_test::twice_{op64.name}"
+        op = export.custom_op(op64, name=name, gradients=gradients_of(op64))
+        inputs = make(torch.float64)
+        for call in (op, op.overload, export.function(op64, name=name).apply):
+
+            def floating(*args: Any, call: Any = call) -> Any:
+                found = call(*args)
+                many = found if isinstance(found, tuple) else (found,)
+                return tuple(one for one in many if one.is_floating_point())
+
+            assert torch.autograd.gradgradcheck(floating, inputs)
+        torch.library.opcheck(op.overload, inputs)
+    dot = export.custom_op(compiled(Dot, "f64"), name="symgrad_test::twice_dot")
+    x = matrix(2, 2, dtype=torch.float64)
+    hessians = [
+        torch.func.jacrev(torch.func.grad(lambda x, call=call: call(x, x.t()).sin().sum()))(x)
+        for call in (dot, torch.matmul)
+    ]  # fmt: skip
+    torch.testing.assert_close(*hessians)
+
+
+def test_the_op_of_other_gradients_is_refused() -> None:
+    op = compiled(Dot, "f64")
+    with pytest.raises(KernelArgumentError, match="does not compute the gradients"):
+        export.custom_op(op, name="symgrad_test::other", gradients=compiled(Greatest, "f64"))
+    with pytest.raises(KernelArgumentError, match="nothing says which Function"):
+        gradients_of(generated.nn_gelu)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
