@@ -209,9 +209,10 @@ def main() -> None:
     if options.write:
         text = (
             f"# Exported ops beside torch's own, f32, one thread\n\n{table}\nMedian of rounds in"
-            " turn, of processor time. The other columns are times over ours: above 1 the exported op is faster."
-            " torch: its own op; composed: what a user writes of several; empty Function: a"
-            " `torch.autograd.Function` that computes nothing; `function`: the op as such a class;"
+            " turn, of processor time. The other columns are times over ours: above 1 the exported"
+            " op is faster. torch: its own op; composed: what a user writes of several; empty"
+            " Function: a `torch.autograd.Function` that computes nothing; `function`: the op as"
+            " such a class;"
             f" dispatcher: the op as `torch.ops` has it. {machine()}\n"
         )
         Path(__file__).with_name("EXPORT.md").write_text(text)
