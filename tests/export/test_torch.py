@@ -289,7 +289,7 @@ def test_plain_calls_and_the_dispatcher_agree() -> None:
                 torch.testing.assert_close(*found, rtol=0, atol=0)
 
 
-class Seen(torch.Tensor):
+class Seen(torch.Tensor):  # type: ignore[misc,name-defined]
     """A subclass that counts what is done with it."""
 
     calls = 0
@@ -340,7 +340,8 @@ def test_what_hooks_bring_back_is_looked_at() -> None:
     """A saved tensor of another shape is an error, not a read beyond its end."""
     op, x = shipped("nn_gelu"), matrix(3, 4, grad=True)
     op(x).sum().backward()
-    for unpack in (lambda t: t[:1], lambda t: t.double(), lambda t: t.as_subclass(Seen)):
+    hooks: list[Any] = [lambda t: t[:1], lambda t: t.double(), lambda t: t.as_subclass(Seen)]
+    for unpack in hooks:
         with torch.autograd.graph.saved_tensors_hooks(lambda t: t, unpack):
             y = op(x)
         if unpack(x.detach()).shape == x.shape and unpack(x.detach()).dtype == x.dtype:
