@@ -338,7 +338,7 @@ def _node(direct: Direct) -> Any:
     """What is recorded for a call: ``apply`` takes the plan, the numbers, then the tensors."""
     kernels, count = direct.kernels, direct.outputs
 
-    class Recorded(_SINGLE):  # type: ignore[misc]
+    class Recorded(_SINGLE):
         @staticmethod
         def forward(ctx: Any, plan: Plan, numbers: Any, *tensors: Any) -> Any:
             found = plan.forward.run(tensors, numbers)
