@@ -18,7 +18,7 @@ from symgrad.frontend.kinds import OperationTypeError, class_name, tensor_hint
 from symgrad.frontend.session import Session, current
 from symgrad.frontend.sizes import Shape, SymFloat, SymInt
 from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor, fresh
-from symgrad.frontend.views import concatenate
+from symgrad.frontend.views import concatenate, lies_without_gaps
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType, bool_, int32, int64
 from symgrad.ir.graph import Node
@@ -234,13 +234,33 @@ def on_nodes(
     """
     selected = common_selection(operands)
     if selected is None:
-        settled = not any(
-            isinstance(one, SymbolicTensor) and (one.certain is not None or not one.lies_contiguous)
-            for one in operands
-        )
-        return fresh(compute(*aligned(operands, dtype)), settled=settled)
+        made, strides = compute(*aligned(operands, dtype)), _common_strides(operands)
+        if strides is None:
+            return fresh(made)
+        found = fresh(made, settled=True)
+        if strides:
+            found.lies_as(strides, None)
+        return found
     lined = [lined_up(operand, selected) for operand in operands]
     return selected.with_whole(compute(*aligned(lined, dtype)))
+
+
+def _common_strides(operands: Sequence[Any]) -> tuple[Dim, ...] | None:
+    """The strides of an elementwise result where they are certain; empty for contiguous ones.
+
+    torch keeps those of operands that have all axes, in whatever order, and lie without gaps.
+    """
+    tensors = [one for one in operands if isinstance(one, SymbolicTensor)]
+    if any(one.certain is not None for one in tensors):
+        return None
+    if all(one.lies_contiguous for one in tensors):
+        return ()
+    wide = [one for one in tensors if one.node.shape]
+    alike = {(one.node.shape, one.strides) for one in wide}
+    (shape, strides), *others = alike
+    if others or not all(isinstance(one, SymbolicTensor) or is_number(one) for one in operands):
+        return None
+    return strides if lies_without_gaps(shape, strides) else None
 
 
 def common_selection(operands: Sequence[Any]) -> SelectedTensor | None:

@@ -213,6 +213,10 @@ class SymbolicTensor(_Held):
         if current().strided and not _is_row(self.node):
             self.lies_as(self.strides, unknown_strides(self.node.shape))
 
+    def lies_in_rows(self) -> None:
+        """Note that its elements follow one another, whatever the strides of inputs are."""
+        self.lies_as(contiguous_strides(self.node.shape), None)
+
     def lies_as(self, strides: tuple[Dim, ...], certain: tuple[Dim, ...] | None) -> None:
         """Note where its elements lie now."""
         self.strides, self.certain = strides, certain

@@ -345,6 +345,18 @@ def _contiguous(shape: Shape) -> Shape:
     return tuple(reversed(found))
 
 
+def lies_without_gaps(shape: Shape, strides: Shape) -> bool:
+    """Are these the strides of contiguous memory whose axes were put in another order?"""
+    total, left = Dim.of(1), list(zip(shape, strides, strict=True))
+    while left:
+        inner = next((one for one in left if one[1] == total), None)
+        if inner is None:
+            return False
+        left.remove(inner)
+        total = total * inner[0]
+    return True
+
+
 def unknown_strides(shape: Sequence[Dim]) -> Shape:
     """Strides of which nothing is known."""
     return tuple(Dim.size(f"stride {axis}") for axis in range(len(shape)))

@@ -47,6 +47,11 @@ def layouts(tensor: Any) -> Iterator[Any]:
         yield tensor.contiguous(memory_format=LAST)
 
 
+def turned(tensor: Any) -> Any:
+    """The same values with the last axis outermost in memory."""
+    return tensor.mT.contiguous().mT if tensor.ndim > 1 else tensor.contiguous()
+
+
 def square(backward: Any) -> Any:
     class Square(FUNCTION):
         @staticmethod
@@ -221,6 +226,11 @@ SETTLED: dict[str, Any] = {
     "parted": filled(lambda y: y.unflatten(3, (-1, 1)).unsqueeze(0).mT),
     "only read": lambda x, g: (2 * x.reshape(-1) * g.flatten()).reshape(x.shape),
     "asked": lambda x, g: 2 * (x if x.is_contiguous() else x.contiguous().mul_(1)) * g,
+    "turned twice": lambda x, g: (2 * (x * g).contiguous().mT).mT.view(-1).view(x.shape),
+    "rows of turned ones": lambda x, g: (
+        x.contiguous().mT.clone(memory_format=ROWS).view(-1)
+        * (2 * g.contiguous().mT).masked_fill(torch.tensor(False), 0).view(-1)
+    ).view(x.mT.shape).mT,
     "a row": lambda x, g: 2 * x * g * torch.ones_like(x[:1, :1, :1]).view(-1),
 }  # fmt: skip
 
@@ -231,6 +241,28 @@ def test_what_is_right_for_all_strides_is_proved_without_a_condition(name: str) 
     report = sg.verify(square(SETTLED[name]), "n c h w")
     assert str(report.verdict) == "PROVED"
     assert not [one for one in report.inputs["x"].conditions if one.kind == "asked"]
+
+
+RAISES: dict[str, Any] = {
+    "scaled": lambda x, g: 2 * (x * g).contiguous().mT,
+    "of two": lambda x, g: x.contiguous().mT * g.contiguous().mT * 2,
+    "chosen": lambda x, g: torch.where(x.contiguous().mT > 0, g.contiguous().mT, 0.0),
+    "cloned": lambda x, g: (x * g).contiguous().mT.clone(),
+    "zeros": lambda x, g: torch.zeros(x.shape, dtype=x.dtype).mT.exp(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RAISES)
+def test_a_view_that_torch_refuses_for_all_strides_is_refuted(name: str) -> None:
+    def viewed(x: Any, g: Any) -> Any:
+        RAISES[name](x, g).view(-1)
+        return 2 * x * g
+
+    assert wrong_somewhere(square(viewed))
+    for x, g in itertools.product(layouts(torch.ones(SHAPE)), repeat=2):
+        with pytest.raises(RuntimeError):
+            viewed(x, g)
+    assert str(sg.verify(square(viewed), "n c h w").verdict) == "REFUTED"
 
 
 def memory(session: Any, one: Any, other: Any) -> bool | None:
@@ -245,12 +277,15 @@ def memory(session: Any, one: Any, other: Any) -> bool | None:
     return None if any(storage is held for storage in met) else False
 
 
-def as_traced(
-    call: Any, args: Any, kwargs: Any, *, settled: bool
-) -> list[tuple[bool, list[bool | None]]]:  # fmt: skip
-    """For each result, whether it is said to lie contiguously, and whose memory it is said to be.
+KNOWN_ROWS, KNOWN_COLUMNS = -1, -2
 
-    ``settled``: the operands are known to lie contiguously.
+
+def as_traced(
+    call: Any, args: Any, kwargs: Any, number: int
+) -> list[tuple[tuple[int, ...] | None, list[bool | None]]]:
+    """For each result, the strides that are said to be certain, and whose memory it is said to be.
+
+    ``number``: the operands are known to lie contiguously, or with their axes turned; else unknown.
     """
     session, made = Session(), list[Any]()
     session.guest, session.questions = GUEST, Questions({})
@@ -258,37 +293,54 @@ def as_traced(
     def lifted(tensor: Any) -> Any:
         kind = TensorType(ours(tensor.dtype), tuple(map(Dim.of, tensor.shape)))
         node = session.graph.input(f"x{len(made)}", kind)
-        made.append(fresh(node, f"x{len(made)}", settled=settled))
+        made.append(fresh(node, f"x{len(made)}", settled=number < 0))
+        if number == KNOWN_COLUMNS:
+            strides = tuple(map(Dim.of, turned(tensor).stride()))
+            SymbolicTensor.lies_as(made[-1], strides, None)
         return made[-1]
 
     with activate(session):
         results = list(leaves(call(*mapped(args, lifted), **mapped(kwargs, lifted))))
         assert all(isinstance(one, torch.Tensor) for one in results)
         return [
-            (SymbolicTensor.surely_contiguous.fget(one) is True,  # type: ignore[attr-defined]
-             [memory(session, one, other) for other in made])
-            for one in results
-        ]  # fmt: skip
+            (certainly(one), [memory(session, one, other) for other in made]) for one in results
+        ]
+
+
+def certainly(one: Any) -> tuple[int, ...] | None:
+    """The strides of a traced tensor that do not depend on those of inputs."""
+    names = own_names(one)
+    if names["certain"] is not None:
+        return None
+    return tuple(size.constant for size in names["strides"])
+
+
+def alike(one: Any, strides: tuple[int, ...]) -> bool:
+    """Has a tensor these strides, along axes where they matter?"""
+    pairs = zip(one.shape, one.stride(), strides, strict=True)
+    return not one.numel() or all(size == 1 or found == said for size, found, said in pairs)
 
 
 def wrong_layouts(call: Any, args: Any, kwargs: Any) -> Iterator[str]:
     """Where torch's strides and memory are not as a trace says."""
-    for number in range(-1, 8):
-        said = as_traced(call, args, kwargs, settled=number < 0)
+    for number in range(KNOWN_COLUMNS, 8):
+        said = as_traced(call, args, kwargs, number)
         made: list[Any] = []
 
         def laid(tensor: Any, number: int = number, made: list[Any] = made) -> Any:
-            every = list(layouts(tensor.detach().clone()))
-            made.append(every[min(max(number, 0), len(every) - 1)])
+            plain = tensor.detach().clone()
+            every = list(layouts(plain))
+            chosen = every[min(max(number, 0), len(every) - 1)]
+            made.append(turned(plain) if number == KNOWN_COLUMNS else chosen)
             return made[-1]
 
         try:
             results = list(leaves(call(*mapped(args, laid), **mapped(kwargs, laid))))
         except RuntimeError:
             continue
-        for (contiguous, shared), one in zip(said, results, strict=True):
-            if contiguous and not one.is_contiguous():
-                yield f"strides {one.stride()}"
+        for (strides, shared), one in zip(said, results, strict=True):
+            if strides is not None and not alike(one, strides):
+                yield f"strides {one.stride()}, said {strides}"
             for claim, other in zip(shared, made, strict=True):
                 same = one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
                 if claim is not None and one.numel() and claim != same:

@@ -167,7 +167,7 @@ def laid_out(made: Tensor, memory_format: Any) -> Tensor:
     """New memory as a format asks for it."""
     layout = "kept" if isinstance(made, SelectedTensor) else layout_of(memory_format, made.ndim)
     if layout == "rows":
-        made.lies_as(made.strides, None)
+        made.lies_in_rows()
     elif layout == "other":
         made.lies_anyhow()
     return made

@@ -22,7 +22,7 @@ from symgrad.frontend.lift import (
 )
 from symgrad.frontend.session import current
 from symgrad.frontend.table import FUNCTIONS, marked_elementwise, operation
-from symgrad.frontend.tensor import SymbolicTensor, fresh
+from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor, fresh
 from symgrad.ir.dtype import DType, bool_, int64, uint8
 from symgrad.ir.graph import Node
 
@@ -198,7 +198,10 @@ def masked_fill(input: Any, mask: Tensor, value: Any) -> Tensor:
     check_mask("masked_fill", mask)
     source = as_tensor(input)
     number = as_number(value, source.dtype)
-    return where(mask, fresh(current().cast(number.node, source.dtype)), source)
+    found = where(mask, fresh(current().cast(number.node, source.dtype)), source)
+    if not isinstance(found, SelectedTensor):
+        found.lies_in_rows()
+    return found
 
 
 @operation("heaviside", elementwise=True)
