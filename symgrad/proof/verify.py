@@ -68,6 +68,7 @@ from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.repair.diagnose import Diagnosis, diagnose
 from symgrad.proof.repair.formulas import Formulas
 from symgrad.proof.repair.suggest import Paste
+from symgrad.proof.report.distinct import distinct
 from symgrad.proof.report.records import (
     CaseReport,
     Condition,
@@ -489,7 +490,7 @@ def proved_under(
         judged.append(one)
     known = [(one, one.judgements[name]) for one in judged]
     conditions = _stated(graphs, known[0][0], known, declared, options)
-    return tuple(dict.fromkeys([*conditions, *_kinks(judged, name, conditions)]))
+    return distinct([*conditions, *_kinks(judged, name, conditions)])
 
 
 def subject_of(
@@ -738,7 +739,7 @@ def _report(
         verdict=verdict,
         reason=decided.reason,
         method=decided.method,
-        conditions=tuple(dict.fromkeys(conditions)),
+        conditions=distinct(conditions),
         counterexample=shown(chosen, decided.counterexample),
         diagnosis=diagnosis.words,
         suggestion=diagnosis.suggestion,
@@ -826,7 +827,8 @@ def _of_case(
     if outcome.verdict is not Verdict.PROVED:
         return ()
     found = [*outcome.conditions, *_kinks([one], name, outcome.conditions)]
-    return tuple(dict.fromkeys(each for each in found if each not in printed))
+    known = distinct(printed)
+    return distinct([*known, *found])[len(known) :]
 
 
 def _kinks(

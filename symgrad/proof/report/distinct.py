@@ -1,0 +1,102 @@
+"""Conditions that are printed once: no set is left out twice, and no empty one.
+
+In: conditions.  Out: the same ones in their order, without those that say nothing more.
+
+Two codes ``a == b`` leave out the same set where their differences are multiples of each other, as
+sums of terms that nothing is known of: ``x == x.floor()`` and ``x.floor() - x == 0``.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+
+from symgrad.proof.report.records import Condition
+
+Sum = dict[str, Fraction]
+_NUMBER = ""  # the term of a plain number
+
+
+def distinct(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
+    """The conditions without those that leave out what another one does, or nothing at all."""
+    found: list[Condition] = []
+    known: set[object] = set()
+    for one in dict.fromkeys(conditions):
+        left_out = _left_out(one) if one.excepted else None
+        if left_out is not None:
+            if left_out in known or not left_out[0]:
+                continue
+            known.add(left_out)
+        found.append(one)
+    return tuple(found)
+
+
+def _left_out(condition: Condition) -> tuple[frozenset[tuple[str, Fraction]], object] | None:
+    """A key of the set ``a == b`` that a condition names; an empty sum for no points at all."""
+    try:
+        tree = ast.parse(condition.code, mode="eval").body
+    except SyntaxError:
+        return None
+    if not isinstance(tree, ast.Compare) or [type(one) for one in tree.ops] != [ast.Eq]:
+        return None
+    terms = _added(_sum(tree.left), _sum(tree.comparators[0]), -1)
+    if not terms:
+        return None
+    names = sorted(terms.keys() - {_NUMBER})
+    scale = terms[names[0]] if names else None
+    scaled = frozenset((name, value / scale) for name, value in terms.items()) if scale else ()
+    return frozenset(scaled), condition.indices
+
+
+def _added(left: Sum | None, right: Sum | None, factor: int) -> Sum | None:
+    """``left + factor * right``; None where a term cancels: it may be undefined somewhere."""
+    if left is None or right is None:
+        return None
+    found = dict(left)
+    for name, value in right.items():
+        found[name] = found.get(name, Fraction(0)) + factor * value
+        if not found[name]:
+            return None
+    return found
+
+
+def _sum(tree: ast.expr) -> Sum | None:
+    """An expression as terms with numbers before them."""
+    if isinstance(tree, ast.Constant):
+        value = _number(tree)
+        return None if value is None else {_NUMBER: value} if value else {}
+    if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
+        return _added({}, _sum(tree.operand), -1)
+    if isinstance(tree, ast.BinOp):
+        if isinstance(tree.op, (ast.Add, ast.Sub)):
+            factor = 1 if isinstance(tree.op, ast.Add) else -1
+            return _added(_sum(tree.left), _sum(tree.right), factor)
+        if isinstance(tree.op, (ast.Mult, ast.Div)) and (found := _scaled(tree)) is not None:
+            return found
+    return {ast.dump(tree): Fraction(1)}
+
+
+def _scaled(tree: ast.BinOp) -> Sum | None:
+    """A product with a plain number, or a quotient by one; None for any other."""
+    divides = isinstance(tree.op, ast.Div)
+    pairs = [(tree.left, tree.right), (tree.right, tree.left)]
+    for part, by in pairs[:1] if divides else pairs:
+        value = _number(by)
+        if value:
+            terms = _sum(part)
+            factor = 1 / value if divides else value
+            return None if terms is None else {name: one * factor for name, one in terms.items()}
+    return None
+
+
+def _number(tree: ast.expr) -> Fraction | None:
+    """The number that is written; None where none is."""
+    if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
+        inner = _number(tree.operand)
+        return None if inner is None else -inner
+    value = tree.value if isinstance(tree, ast.Constant) else None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return Fraction(repr(value)) if math.isfinite(value) else None
