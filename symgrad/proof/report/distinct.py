@@ -42,23 +42,26 @@ def _left_out(condition: Condition) -> tuple[frozenset[tuple[str, Fraction]], ob
     if not isinstance(tree, ast.Compare) or [type(one) for one in tree.ops] != [ast.Eq]:
         return None
     terms = _added(_sum(tree.left), _sum(tree.comparators[0]), -1)
-    if not terms:
+    if terms is None:
         return None
-    names = sorted(terms.keys() - {_NUMBER})
-    scale = terms[names[0]] if names else None
-    scaled = frozenset((name, value / scale) for name, value in terms.items()) if scale else ()
-    return frozenset(scaled), condition.indices
+    number = terms.pop(_NUMBER, Fraction(0))
+    kept = {name: value for name, value in terms.items() if value}
+    if not kept:
+        return (frozenset(), condition.indices) if number else None
+    if len(kept) < len(terms):
+        return None  # what cancels may be undefined, and a part of the set is left out with it
+    scale = kept[min(kept)]
+    scaled = frozenset((name, value / scale) for name, value in kept.items())
+    return scaled | {(_NUMBER, number / scale)}, condition.indices
 
 
 def _added(left: Sum | None, right: Sum | None, factor: int) -> Sum | None:
-    """``left + factor * right``; None where a term cancels: it may be undefined somewhere."""
+    """``left + factor * right``, in which terms that cancel stay with a factor of 0."""
     if left is None or right is None:
         return None
     found = dict(left)
     for name, value in right.items():
         found[name] = found.get(name, Fraction(0)) + factor * value
-        if not found[name]:
-            return None
     return found
 
 
