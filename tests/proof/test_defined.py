@@ -242,3 +242,20 @@ def test_nothing_is_claimed_where_forward_is_nan(backward: str, verdict: str) ->
 def test_a_gradient_that_may_be_nan_is_not_proved() -> None:
     source = NAN.replace('float("nan")', "x * x").format('sg.where(x > 3, float("nan"), 2 * g * x)')
     assert sg.verify(function_from(source), "n", suggest=False).verdict != "PROVED"
+
+
+@pytest.mark.parametrize(
+    "total",
+    [
+        "x[1:].softmax(0).sum(0)",
+        "x[: x.shape[0] - 1].softmax(0).sum(0)",
+        "x[1:].log_softmax(0).exp().sum(0)",
+        "(x[1:] - x[1:].logsumexp(0)).exp().sum(0)",
+        "1 + 0 * x[1:].logsumexp(0)",
+    ],
+)
+def test_an_axis_that_may_have_no_elements(total: str) -> None:
+    """At one row the sum is 0, or its logarithm is infinite: that is printed."""
+    assert any("n == 1" in condition for condition in said(f"2 * g * x * {total}"))
+    whole = total.replace("x[1:]", "x").replace("x[: x.shape[0] - 1]", "x")
+    assert not said(f"2 * g * x * {whole}")

@@ -116,3 +116,16 @@ def test_one_way_to_write_a_condition() -> None:
         s.context, (variance * s.n * Fraction(2, 3)).poly
     )
     assert primitive(s.context, (s.x * 6 - 4).poly) == (s.x * 3 - 2).poly
+
+
+@pytest.mark.parametrize(("extent", "filled"), [(0, True), (1, True), (-1, False), (-2, False)])
+def test_a_sum_over_nothing_is_not_positive(extent: int, filled: bool) -> None:
+    """Where ``n + extent`` may be 0, a sum of exponentials may be."""
+    s = _standard()
+    k = s.index("k", s.n + extent)
+    total = s.sum([k], s.exp(s.leaf("x", k)))
+    for term in (total, total * s.exp(s.y), total + total * s.exp(s.y), total * 2 / s.n):
+        assert holds(s.context, term.poly, ">=")
+        assert holds(s.context, term.poly, ">") == filled
+        assert holds(s.context, term.poly, "!=") == filled
+    assert holds(s.context, (total + 1).poly, ">")

@@ -31,6 +31,7 @@ from symgrad.proof.normal.algebra import (
     UNKNOWN,
     factor_sign,
     integer_nonnegative,
+    is_filled,
     monomial_poly,
     multiply,
     poly_sign,
@@ -215,11 +216,13 @@ def _by_squares(context: Proof, poly: Poly, depth: int) -> int:
     """The sign of a polynomial as sums of nonnegative integrands and a quadratic form."""
     groups, rest = _grouped(context, poly)
     found = NONNEGATIVE
-    for factor, integrand in groups:
+    for factor, extents, integrand in groups:
         part = min(
             min((factor_sign(context, a, e) for a, e in factor), default=POSITIVE),
             _integrand_sign(context, integrand, depth),
         )
+        if part == POSITIVE and not is_filled(context, extents):
+            part = NONNEGATIVE
         if part == UNKNOWN:
             return UNKNOWN
         found = max(found, part)
@@ -233,7 +236,9 @@ def _integrand_sign(context: Proof, integrand: Poly, depth: int) -> int:
     return _form_sign(context, integrand) if depth == 0 or len(integrand.terms) < 8 else UNKNOWN
 
 
-def _grouped(context: Proof, poly: Poly) -> tuple[list[tuple[Monomial, Poly]], Poly]:
+def _grouped(
+    context: Proof, poly: Poly
+) -> tuple[list[tuple[Monomial, tuple[Poly, ...], Poly]], Poly]:
     """Terms ``factor * sum`` with one factor and indices of one extent; and what is left."""
     found: dict[tuple[Monomial, tuple[Poly, ...]], tuple[list[Atom], list[Poly]]] = {}
     rest: dict[Monomial, Number] = {}
@@ -251,7 +256,8 @@ def _grouped(context: Proof, poly: Poly) -> tuple[list[tuple[Monomial, Poly]], P
         renaming = dict(zip(atom.data[0], fresh, strict=True))
         inner = labels.rename_monomial(context, atom.data[1], renaming)
         parts.append(Poly({inner: value}))
-    return [(factor, total(parts)) for (factor, _), (_, parts) in found.items()], Poly(rest)
+    groups = [(*key, total(parts)) for key, (_, parts) in found.items()]
+    return groups, Poly(rest)
 
 
 def _form_sign(context: Proof, poly: Poly) -> int:

@@ -1240,7 +1240,9 @@ def _own_sign(context: Proof, atom: Atom) -> int:
     if kind in (kinds.INDEX, kinds.ARGMAX):
         return NONNEGATIVE
     if kind == kinds.SUM:
-        return min(factor_sign(context, a, e) for a, e in data[1])
+        found = min(factor_sign(context, a, e) for a, e in data[1])
+        extents = [binder.data[1] for binder in data[0]]
+        return found if found != POSITIVE or is_filled(context, extents) else NONNEGATIVE
     if kind == kinds.POWER:
         return poly_sign(context, data[0])
     if kind in (kinds.MAXIMUM, kinds.PRODUCT):
@@ -1252,6 +1254,11 @@ def _own_sign(context: Proof, atom: Atom) -> int:
         both = is_nonnegative(context, data[0]) and is_positive(context, data[1])
         return NONNEGATIVE if both else UNKNOWN
     return UNKNOWN
+
+
+def is_filled(context: Proof, extents: Iterable[Poly]) -> bool:
+    """Has a sum of these extents a summand for all admissible sizes?  One over nothing is 0."""
+    return all(integer_nonnegative(context, extent.plus(-1)) for extent in extents)
 
 
 def is_positive(context: Proof, poly: Poly) -> bool:
