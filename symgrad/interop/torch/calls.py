@@ -25,7 +25,7 @@ from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.frontend.unsupported import missing_op
 from symgrad.frontend.views import contiguous_strides
-from symgrad.interop.torch import accepted, beneath, draws, overlaps
+from symgrad.interop.torch import accepted, beneath, draws, overlaps, strided
 from symgrad.interop.torch.constants import (
     inward,
     is_real,
@@ -291,13 +291,16 @@ def _resize_as_(self: Any, other: Any, *, memory_format: Any = None) -> Any:
 
 
 _METHODS: dict[str, Callable[..., Any]] = {
+    "as_strided": beneath.guarded("as_strided", strided.as_strided),
     "resize_as_": _resize_as_,
     "backward": _backward, "stride": beneath.stride, "is_conj": lambda self: False,
     "is_neg": _is_neg, "resolve_conj": lambda self: self, "resolve_neg": _resolve_neg,
     "is_same_size": lambda self, other: SymbolicTensor.is_same_size(self, inward(other)),
     "is_complex": lambda self: False, "is_signed": lambda self: self.storage.node.dtype.is_signed,
 }  # fmt: skip
-_OF_BOTH = _words("is_conj is_neg is_same_size is_complex is_signed resolve_conj resolve_neg")
+_OF_BOTH = _words(
+    "as_strided is_conj is_neg is_same_size is_complex is_signed resolve_conj resolve_neg"
+)
 """Methods that are functions of torch, too, with the same answers."""
 _OF_DEVICES = _words("is_hpu is_ipu is_maia is_meta is_mps is_mtia is_vulkan is_xla is_xpu")
 """Flags of devices besides the CPU and GPUs of CUDA."""
