@@ -6,6 +6,8 @@ makes a verdict wrong.
 
 VERDICT_SECONDS = 30.0
 """Of processor time for one verdict, where nobody says otherwise."""
+LONGEST_PIECE = 4
+"""Of a loop over pieces: sizes of one piece, and of more, are judged one by one."""
 VALIDATION_SECONDS, ORACLE_SECONDS = 60.0, 20.0
 """Of processor time to validate one emitted kernel, and to look for a wrong call of one."""
 PROOF_SHARE = 0.8

@@ -20,15 +20,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from symgrad.budgets import MOST_STATE_ROUNDS, VERDICT_SECONDS, WIDER_REPAIR_SECONDS
+from symgrad.budgets import LONGEST_PIECE, MOST_STATE_ROUNDS, VERDICT_SECONDS, WIDER_REPAIR_SECONDS
 from symgrad.deadline import TimeUp, check, limited
 from symgrad.declarations import Declared, read
 from symgrad.errors import (
     BuildError,
     CacheError,
     CasesError,
+    ControlFlowError,
     InferredShapesWarning,
     NotProvedError,
+    ShapeError,
     SpecError,
     SymgradError,
 )
@@ -50,6 +52,7 @@ from symgrad.frontend.state import changes_of
 from symgrad.frontend.trace import BATCH_RANK, trace_request
 from symgrad.garbage import fewer_collections
 from symgrad.ir.assume import Stated, joined
+from symgrad.ir.dim import Dim, Size
 from symgrad.ir.dtype import float64
 from symgrad.ir.function import FunctionGraphs, OtherCall, patterns
 from symgrad.kernels import OpPlan, plan, with_backward
@@ -183,6 +186,59 @@ def _unfinished(function: AnyFunction, why: str) -> Report:
 
 
 def _judged_request(request: Request, suggest: bool) -> Report:
+    """The verdict for all sizes; where a program needs the number of one, for some of it."""
+    try:
+        return _for_all_sizes(request, suggest)
+    except (ControlFlowError, ShapeError) as error:
+        name = _size_needed(request, error)
+        if not name:
+            raise
+        return _at_small_sizes(request, name, error)
+
+
+def _size_needed(request: Request, error: SymgradError) -> str:
+    """The size, of those that are stated, whose number the program needs; empty for none."""
+    number = getattr(error, "number", None)
+    stated = [one.spec.sizes for one in request.tensors if one.spec is not None]
+    known = {name for sizes in stated for name in sizes}
+    asked = [] if number is None or request.guess is not None else sorted(number.sizes)
+    return next((name for name in asked if name in known), "")
+
+
+def _at_small_sizes(request: Request, name: str, error: SymgradError) -> Report:
+    """The verdicts for some numbers in the place of a size: of one piece of a loop, and of more.
+
+    Raises the error where forward accepts none of them.
+    """
+    from symgrad.proof.report.merge import for_sizes
+
+    reports, refused = {}, {}
+    for number in _small_sizes(request):
+        put = {Size(name): Dim.of(number)}
+        try:
+            reports[number] = _judged_request(request.with_sizes(put), suggest=False)
+        except SymgradError as other:
+            if not refuses_sizes(other):
+                raise
+            refused[number] = other.what
+    if not reports:
+        raise error
+    return for_sizes(reports, name, str(error.what), refused)
+
+
+def _small_sizes(request: Request) -> list[int]:
+    """A number below and above each plain integer, which may be the length of a piece."""
+    given = [
+        value for _, value in request.static if type(value) is int and 0 < value <= LONGEST_PIECE
+    ]
+    found = {1, 2, 3} if not given else {1}
+    for length in given:
+        found |= {length, length + 1, 2 * length + 1}
+    return sorted(found)
+
+
+def _for_all_sizes(request: Request, suggest: bool) -> Report:
+    """The verdict for all sizes, with repairs for all that is judged."""
     with told(f"judging {request.cls.__name__}"):
         report = _for_values(replace(request, whole=request), suggest)
         return _with_repairs_for_all(request, report) if suggest else report

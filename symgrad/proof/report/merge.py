@@ -325,6 +325,38 @@ def _worst_rank(base: Report, reports: Mapping[int, Report]) -> Report:
     )
 
 
+def for_sizes(
+    reports: Mapping[int, Report], name: str, why: str, refused: Mapping[int, str]
+) -> Report:
+    """One report of those for some numbers of a size, which the verdict is about alone.
+
+    ``why``: what needs the number.  ``refused``: why forward does not accept some.
+    """
+    base = reports[max(reports)]
+    by_words = {f"for {name} = {number}": reports[number] for number in sorted(reports)}
+    numbers = ", ".join(map(str, sorted(reports)))
+    only = Condition("size", f"{name} is one of {numbers}")
+    inputs = {
+        key: replace(one, conditions=(*one.conditions, only)) if one.verdict is Verdict.PROVED
+        else one
+        for key, one in worst_inputs(by_words).items()
+    }  # fmt: skip
+    said = [
+        f"forward does not accept {name} = {number}: {what}" for number, what in refused.items()
+    ]
+    return replace(
+        base,
+        inputs=inputs,
+        protocol=worst_findings(by_words),
+        domain=f"{base.domain}; for {name} = {numbers} only, each judged separately",
+        notes=(
+            *dict.fromkeys(note for one in reports.values() for note in one.notes),
+            *said,
+            f"not for every {name}: {why}",
+        ),
+    )
+
+
 def for_ranks(
     reports: Mapping[int, Report], observation: str, refused: Mapping[int, str]
 ) -> Report:
