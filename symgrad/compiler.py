@@ -52,7 +52,7 @@ from symgrad.frontend.state import changes_of
 from symgrad.frontend.trace import BATCH_RANK, trace_request
 from symgrad.garbage import fewer_collections
 from symgrad.ir.assume import Stated, joined
-from symgrad.ir.dim import Dim, Size
+from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import float64
 from symgrad.ir.function import FunctionGraphs, OtherCall, patterns
 from symgrad.kernels import OpPlan, plan, with_backward
@@ -214,7 +214,7 @@ def _at_small_sizes(request: Request, name: str, error: SymgradError) -> Report:
 
     reports, refused = {}, {}
     for number in _small_sizes(request):
-        put = {Size(name): Dim.of(number)}
+        put = {name: Dim.of(number)}
         try:
             reports[number] = _judged_request(request.with_sizes(put), suggest=False)
         except SymgradError as other:

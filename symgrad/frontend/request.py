@@ -29,7 +29,7 @@ from symgrad.frontend.function import (
 from symgrad.frontend.guests import shaped
 from symgrad.frontend.spec import TensorSpec, annotated_spec, as_spec
 from symgrad.ir.assume import Assumption, Stated, check_names, joined, parse_all
-from symgrad.ir.dim import Dim, Size
+from symgrad.ir.dim import Atom, Dim, Size
 from symgrad.ir.dtype import float64
 from symgrad.plain_values import PlainArgument
 
@@ -93,13 +93,14 @@ class Request:
             return replace(self, function=function)
         return replace(self.guess.again(function), audit=self.audit)
 
-    def with_sizes(self, put: Mapping[Size, Dim]) -> Request:
-        """The same with other sizes in the place of some."""
+    def with_sizes(self, put: Mapping[str, Dim]) -> Request:
+        """The same with other sizes in the place of some, by their names."""
+        sizes: dict[Atom, Dim] = {Size(name): dim for name, dim in put.items()}
 
         def changed(one: Argument) -> Argument:
             if one.spec is None:
                 return one
-            dims = tuple(dim.substitute({**put}) for dim in one.spec.dims)
+            dims = tuple(dim.substitute(sizes) for dim in one.spec.dims)
             return replace(one, spec=replace(one.spec, dims=dims))
 
         return replace(self, arguments=tuple(map(changed, self.arguments)))
