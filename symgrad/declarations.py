@@ -20,6 +20,7 @@ unknown are errors with their line.
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 import re
@@ -163,12 +164,31 @@ def _ends(dotted: Sequence[str], own: str) -> Iterator[str]:
         yield ".".join(dotted[start:])
 
 
-def specs_in(text: str) -> tuple[str | None, ...]:
-    """``"n m; m; None"``: one spec a tensor input."""
+def specs_in(text: str) -> tuple[Any, ...]:
+    """``"n m; m; None"``: one spec a tensor input.
+
+    With quotes they are containers, as ``verify`` takes them: ``{"w": "d m", "b": "m"}, "n d"``.
+    Raises SpecError.
+    """
+    if '"' in text or "'" in text:
+        return _containers(text)
     words = [word.strip() for word in text.split(";")]
     if len(words) > 1 and not words[-1]:
         del words[-1]  # what ends with a semicolon states no more
     return tuple(None if word in ("None", "-") else word for word in words)
+
+
+def _containers(text: str) -> tuple[Any, ...]:
+    try:
+        found = ast.literal_eval(f"({text.replace(';', ',')},)")
+    except (SyntaxError, ValueError) as error:
+        raise SpecError(
+            f"the shapes {text!r} are not written as Python writes containers",
+            hint="""write '{"w": "d m", "b": "m"}, "n d"', or "n k; m k" for tensors alone""",
+        ) from error
+    if not all(one is None or isinstance(one, (str, dict, list, tuple)) for one in found):
+        raise SpecError(f"the shapes {text!r} are not texts", hint='write "n d" in quotes')
+    return tuple(found)
 
 
 # -- finding and reading

@@ -196,7 +196,11 @@ def _arguments(command: Callable[..., None]) -> Callable[..., None]:
     """The options that say what a Function is called with."""
     for option in reversed(
         (
-            click.option("--shapes", help='One spec a tensor input: "n k; m k; m" or "f32[n]".'),
+            click.option(
+                "--shapes",
+                help='One spec a tensor input: "n k; m k; m" or "f32[n]"; with quotes, containers '
+                'as in Python: {"w": "d m", "b": "m"}, "n d".',
+            ),
             click.option("--static", multiple=True, help="NAME=VALUE of a non-tensor argument."),
             click.option(
                 "--assume",

@@ -368,3 +368,44 @@ def test_a_gradient_may_be_of_integers_as_in_jax(factor: int) -> None:
     report = sg.verify(total, "n", suggest=False)
     assert report.verdict == "REFUTED"  # of another sign than g's, and no multiple of it
     assert "refuses" not in str(report)
+
+
+CONTAINERS = """
+import jax
+import jax.numpy as jnp
+
+
+@jax.custom_vjp
+def layer(params, x):
+    return x @ params["w"] + params["b"]
+
+
+def fwd(params, x):
+    return layer(params, x), (params, x)
+
+
+def bwd(kept, g):
+    params, x = kept
+    return {"w": x.T @ g, "b": g.sum(0)}, g @ params["w"].T
+
+
+layer.defvjp(fwd, bwd)
+"""
+
+
+@pytest.mark.slow
+def test_shapes_of_containers_on_the_command_line(tmp_path: Any) -> None:
+    from click.testing import CliRunner
+
+    from symgrad.tools.cli import main
+
+    (tmp_path / "layers.py").write_text(CONTAINERS)
+    place = f"{tmp_path}/layers.py:layer"
+    shapes = '{"w": "d m", "b": "m"}, "n d"'
+    result = CliRunner().invoke(main, ["verify", place, "--shapes", shapes, "--no-config"])
+    assert result.exit_code == 0, result.output
+    assert "params_w" in result.output
+    for wrong in ('{"w": "d m"', '{"w": "d m"}, 3'):
+        result = CliRunner().invoke(main, ["verify", place, "--shapes", wrong, "--no-config"])
+        assert result.exit_code == 2, result.output
+        assert "in quotes" in result.output or "as Python writes" in result.output
