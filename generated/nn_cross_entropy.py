@@ -18,6 +18,7 @@ from numpy import zeros as _zeros
 
 from ._runtime.abi import Array, Backward, Binding, Case, Kernel, Op, Residual, Value
 from ._runtime.load import beside as _beside
+from ._runtime.pool import leased as _leased
 from ._runtime.residuals import Residuals as _Residuals
 from ._runtime.support import UNUSUAL as _UNUSUAL
 from ._runtime.support import Caller as _Caller
@@ -210,7 +211,7 @@ def _backward_10(residuals, grad_output, out):
     _p_labels = _pointer(_c_int64, labels)
     _p_grad_output = _pointer(_c_float32, grad_output)
     if out is None:
-        grad_x = _empty((n, c), _float32)
+        grad_x = _empty((n, c), _float32) if n*c < 32768 else _leased((n, c), _float32)
         _p_grad_x = _pointer(_c_float32, grad_x)
     else:
         if type(out) is not tuple:

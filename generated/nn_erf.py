@@ -18,6 +18,7 @@ from numpy import zeros as _zeros
 
 from ._runtime.abi import Array, Backward, Binding, Case, Kernel, Op, Residual
 from ._runtime.load import beside as _beside
+from ._runtime.pool import leased as _leased
 from ._runtime.residuals import Residuals as _Residuals
 from ._runtime.support import UNUSUAL as _UNUSUAL
 from ._runtime.support import Caller as _Caller
@@ -98,7 +99,7 @@ def inference(x: _Array, *, out: Any = None) -> Any:
         n, = x.shape
         _p_x = _pointer(_c_float32, x)
         if out is None:
-            output = _empty((n,), _float32)
+            output = _empty((n,), _float32) if n < 32768 else _leased((n,), _float32)
             _p_output = _pointer(_c_float32, output)
         else:
             output = out
@@ -126,7 +127,7 @@ def forward(x: _Array, *, out: Any = None) -> tuple[Any, _Residuals]:
         n, = x.shape
         _p_x = _pointer(_c_float32, x)
         if out is None:
-            output = _empty((n,), _float32)
+            output = _empty((n,), _float32) if n < 32768 else _leased((n,), _float32)
             _p_output = _pointer(_c_float32, output)
         else:
             output = out
@@ -155,7 +156,7 @@ def _backward_1(residuals, grad_output, out):
     _p_x = _pointer(_c_float32, x)
     _p_grad_output = _pointer(_c_float32, grad_output)
     if out is None:
-        grad_x = _empty((n,), _float32)
+        grad_x = _empty((n,), _float32) if n < 32768 else _leased((n,), _float32)
         _p_grad_x = _pointer(_c_float32, grad_x)
     else:
         if type(out) is not tuple:

@@ -18,6 +18,7 @@ from numpy import zeros as _zeros
 
 from ._runtime.abi import Array, Backward, Binding, Case, Kernel, Op, Residual, Value
 from ._runtime.load import beside as _beside
+from ._runtime.pool import leased as _leased
 from ._runtime.residuals import Residuals as _Residuals
 from ._runtime.support import UNUSUAL as _UNUSUAL
 from ._runtime.support import Caller as _Caller
@@ -237,7 +238,7 @@ def inference(x: _Array, weight: _Array, bias: _Array, eps: Any = _AS_COMPILED, 
         _p_weight = _pointer(_c_float32, weight)
         _p_bias = _pointer(_c_float32, bias)
         if out is None:
-            y = _empty((n, m), _float32)
+            y = _empty((n, m), _float32) if n*m < 32768 else _leased((n, m), _float32)
             _p_y = _pointer(_c_float32, y)
         else:
             y = out
@@ -283,7 +284,7 @@ def forward(x: _Array, weight: _Array, bias: _Array, eps: Any = _AS_COMPILED, ax
         _p_weight = _pointer(_c_float32, weight)
         _p_bias = _pointer(_c_float32, bias)
         if out is None:
-            y = _empty((n, m), _float32)
+            y = _empty((n, m), _float32) if n*m < 32768 else _leased((n, m), _float32)
             _p_y = _pointer(_c_float32, y)
         else:
             y = out
@@ -317,11 +318,11 @@ def _backward_111(residuals, grad_y, out):
     _p_weight = _pointer(_c_float32, weight)
     _p_grad_y = _pointer(_c_float32, grad_y)
     if out is None:
-        grad_x = _empty((n, m), _float32)
+        grad_x = _empty((n, m), _float32) if n*m < 32768 else _leased((n, m), _float32)
         _p_grad_x = _pointer(_c_float32, grad_x)
-        grad_weight = _empty((m,), _float32)
+        grad_weight = _empty((m,), _float32) if m < 32768 else _leased((m,), _float32)
         _p_grad_weight = _pointer(_c_float32, grad_weight)
-        grad_bias = _empty((m,), _float32)
+        grad_bias = _empty((m,), _float32) if m < 32768 else _leased((m,), _float32)
         _p_grad_bias = _pointer(_c_float32, grad_bias)
     else:
         if type(out) is not tuple:
@@ -365,9 +366,9 @@ def _backward_110(residuals, grad_y, out):
     _p_weight = _pointer(_c_float32, weight)
     _p_grad_y = _pointer(_c_float32, grad_y)
     if out is None:
-        grad_x = _empty((n, m), _float32)
+        grad_x = _empty((n, m), _float32) if n*m < 32768 else _leased((n, m), _float32)
         _p_grad_x = _pointer(_c_float32, grad_x)
-        grad_weight = _empty((m,), _float32)
+        grad_weight = _empty((m,), _float32) if m < 32768 else _leased((m,), _float32)
         _p_grad_weight = _pointer(_c_float32, grad_weight)
     else:
         if type(out) is not tuple:
@@ -406,9 +407,9 @@ def _backward_101(residuals, grad_y, out):
     _p_weight = _pointer(_c_float32, weight)
     _p_grad_y = _pointer(_c_float32, grad_y)
     if out is None:
-        grad_x = _empty((n, m), _float32)
+        grad_x = _empty((n, m), _float32) if n*m < 32768 else _leased((n, m), _float32)
         _p_grad_x = _pointer(_c_float32, grad_x)
-        grad_bias = _empty((m,), _float32)
+        grad_bias = _empty((m,), _float32) if m < 32768 else _leased((m,), _float32)
         _p_grad_bias = _pointer(_c_float32, grad_bias)
     else:
         if type(out) is not tuple:
@@ -447,7 +448,7 @@ def _backward_100(residuals, grad_y, out):
     _p_weight = _pointer(_c_float32, weight)
     _p_grad_y = _pointer(_c_float32, grad_y)
     if out is None:
-        grad_x = _empty((n, m), _float32)
+        grad_x = _empty((n, m), _float32) if n*m < 32768 else _leased((n, m), _float32)
         _p_grad_x = _pointer(_c_float32, grad_x)
     else:
         if type(out) is not tuple:
@@ -476,9 +477,9 @@ def _backward_011(residuals, grad_y, out):
     _p_x = _pointer(_c_float32, x)
     _p_grad_y = _pointer(_c_float32, grad_y)
     if out is None:
-        grad_weight = _empty((m,), _float32)
+        grad_weight = _empty((m,), _float32) if m < 32768 else _leased((m,), _float32)
         _p_grad_weight = _pointer(_c_float32, grad_weight)
-        grad_bias = _empty((m,), _float32)
+        grad_bias = _empty((m,), _float32) if m < 32768 else _leased((m,), _float32)
         _p_grad_bias = _pointer(_c_float32, grad_bias)
     else:
         if type(out) is not tuple:
@@ -512,7 +513,7 @@ def _backward_010(residuals, grad_y, out):
     _p_x = _pointer(_c_float32, x)
     _p_grad_y = _pointer(_c_float32, grad_y)
     if out is None:
-        grad_weight = _empty((m,), _float32)
+        grad_weight = _empty((m,), _float32) if m < 32768 else _leased((m,), _float32)
         _p_grad_weight = _pointer(_c_float32, grad_weight)
     else:
         if type(out) is not tuple:
@@ -536,7 +537,7 @@ def _backward_001(residuals, grad_y, out):
         raise _Unusual
     _p_grad_y = _pointer(_c_float32, grad_y)
     if out is None:
-        grad_bias = _empty((m,), _float32)
+        grad_bias = _empty((m,), _float32) if m < 32768 else _leased((m,), _float32)
         _p_grad_bias = _pointer(_c_float32, grad_bias)
     else:
         if type(out) is not tuple:

@@ -18,6 +18,7 @@ from numpy import zeros as _zeros
 
 from ._runtime.abi import Array, Backward, Binding, Case, Kernel, Op, Residual
 from ._runtime.load import beside as _beside
+from ._runtime.pool import leased as _leased
 from ._runtime.residuals import Residuals as _Residuals
 from ._runtime.support import UNUSUAL as _UNUSUAL
 from ._runtime.support import Caller as _Caller
@@ -109,7 +110,7 @@ def inference(x: _Array, *, out: Any = None) -> Any:
         n, m = x.shape
         _p_x = _pointer(_c_float32, x)
         if out is None:
-            output = _empty((n,), _float32)
+            output = _empty((n,), _float32) if n < 32768 else _leased((n,), _float32)
             _p_output = _pointer(_c_float32, output)
         else:
             output = out
@@ -137,7 +138,7 @@ def forward(x: _Array, *, out: Any = None) -> tuple[Any, _Residuals]:
         n, m = x.shape
         _p_x = _pointer(_c_float32, x)
         if out is None:
-            output = _empty((n,), _float32)
+            output = _empty((n,), _float32) if n < 32768 else _leased((n,), _float32)
             _p_output = _pointer(_c_float32, output)
         else:
             output = out
@@ -146,9 +147,9 @@ def forward(x: _Array, *, out: Any = None) -> tuple[Any, _Residuals]:
             if output.shape != (n,):
                 raise _Unusual
             _p_output = _pointer(_c_float32, output, True)
-        residual_1 = _empty((n, 1), _float32)
+        residual_1 = _empty((n, 1), _float32) if n < 32768 else _leased((n, 1), _float32)
         _p_residual_1 = _pointer(_c_float32, residual_1)
-        residual_2 = _empty((n, 1), _float32)
+        residual_2 = _empty((n, 1), _float32) if n < 32768 else _leased((n, 1), _float32)
         _p_residual_2 = _pointer(_c_float32, residual_2)
         if not _call_nn_logsumexp_forward(n, m, _p_x, m, _p_output, _p_residual_1, _p_residual_2, _workspace.pointer, _workspace.size):
             return output, Residuals((x, residual_1, residual_2, n, m))
@@ -180,7 +181,7 @@ def _backward_1(residuals, grad_output, out):
     _p_residual_2 = _pointer(_c_float32, residual_2)
     _p_grad_output = _pointer(_c_float32, grad_output)
     if out is None:
-        grad_x = _empty((n, m), _float32)
+        grad_x = _empty((n, m), _float32) if n*m < 32768 else _leased((n, m), _float32)
         _p_grad_x = _pointer(_c_float32, grad_x)
     else:
         if type(out) is not tuple:

@@ -18,6 +18,7 @@ from numpy import zeros as _zeros
 
 from ._runtime.abi import Array, Backward, Binding, Case, Kernel, Op, Residual, Value
 from ._runtime.load import beside as _beside
+from ._runtime.pool import leased as _leased
 from ._runtime.residuals import Residuals as _Residuals
 from ._runtime.support import UNUSUAL as _UNUSUAL
 from ._runtime.support import Caller as _Caller
@@ -229,9 +230,9 @@ def _backward_11(residuals, grad_output, out):
     _p_target = _pointer(_c_float32, target)
     _p_grad_output = _pointer(_c_float32, grad_output)
     if out is None:
-        grad_x = _empty((*_axes_s,), _float32)
+        grad_x = _empty((*_axes_s,), _float32) if s < 32768 else _leased((*_axes_s,), _float32)
         _p_grad_x = _pointer(_c_float32, grad_x)
-        grad_target = _empty((*_axes_s,), _float32)
+        grad_target = _empty((*_axes_s,), _float32) if s < 32768 else _leased((*_axes_s,), _float32)
         _p_grad_target = _pointer(_c_float32, grad_target)
     else:
         if type(out) is not tuple:
@@ -271,7 +272,7 @@ def _backward_10(residuals, grad_output, out):
     _p_target = _pointer(_c_float32, target)
     _p_grad_output = _pointer(_c_float32, grad_output)
     if out is None:
-        grad_x = _empty((*_axes_s,), _float32)
+        grad_x = _empty((*_axes_s,), _float32) if s < 32768 else _leased((*_axes_s,), _float32)
         _p_grad_x = _pointer(_c_float32, grad_x)
     else:
         if type(out) is not tuple:
@@ -306,7 +307,7 @@ def _backward_01(residuals, grad_output, out):
     _p_target = _pointer(_c_float32, target)
     _p_grad_output = _pointer(_c_float32, grad_output)
     if out is None:
-        grad_target = _empty((*_axes_s,), _float32)
+        grad_target = _empty((*_axes_s,), _float32) if s < 32768 else _leased((*_axes_s,), _float32)
         _p_grad_target = _pointer(_c_float32, grad_target)
     else:
         if type(out) is not tuple:

@@ -18,6 +18,7 @@ from numpy import zeros as _zeros
 
 from ._runtime.abi import Array, Backward, Binding, Case, Kernel, Op, Residual
 from ._runtime.load import beside as _beside
+from ._runtime.pool import leased as _leased
 from ._runtime.residuals import Residuals as _Residuals
 from ._runtime.support import UNUSUAL as _UNUSUAL
 from ._runtime.support import Caller as _Caller
@@ -96,7 +97,7 @@ def inference(x: _Array, *, out: Any = None) -> Any:
         s = _prod(_axes_s)
         _p_x = _pointer(_c_float32, x)
         if out is None:
-            y = _empty((*_axes_s,), _float32)
+            y = _empty((*_axes_s,), _float32) if s < 32768 else _leased((*_axes_s,), _float32)
             _p_y = _pointer(_c_float32, y)
         else:
             y = out
@@ -125,7 +126,7 @@ def forward(x: _Array, *, out: Any = None) -> tuple[Any, _Residuals]:
         s = _prod(_axes_s)
         _p_x = _pointer(_c_float32, x)
         if out is None:
-            y = _empty((*_axes_s,), _float32)
+            y = _empty((*_axes_s,), _float32) if s < 32768 else _leased((*_axes_s,), _float32)
             _p_y = _pointer(_c_float32, y)
         else:
             y = out
@@ -155,7 +156,7 @@ def _backward_1(residuals, grad_y, out):
     _p_y = _pointer(_c_float32, y)
     _p_grad_y = _pointer(_c_float32, grad_y)
     if out is None:
-        grad_x = _empty((*_axes_s,), _float32)
+        grad_x = _empty((*_axes_s,), _float32) if s < 32768 else _leased((*_axes_s,), _float32)
         _p_grad_x = _pointer(_c_float32, grad_x)
     else:
         if type(out) is not tuple:

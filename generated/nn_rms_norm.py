@@ -18,6 +18,7 @@ from numpy import zeros as _zeros
 
 from ._runtime.abi import Array, Backward, Binding, Case, Kernel, Op, Residual, Value
 from ._runtime.load import beside as _beside
+from ._runtime.pool import leased as _leased
 from ._runtime.residuals import Residuals as _Residuals
 from ._runtime.support import UNUSUAL as _UNUSUAL
 from ._runtime.support import Caller as _Caller
@@ -156,7 +157,7 @@ def inference(x: _Array, weight: _Array, eps: Any = _AS_COMPILED, axes: Any = _A
         _p_x = _pointer(_c_float32, x)
         _p_weight = _pointer(_c_float32, weight)
         if out is None:
-            y = _empty((n, m), _float32)
+            y = _empty((n, m), _float32) if n*m < 32768 else _leased((n, m), _float32)
             _p_y = _pointer(_c_float32, y)
         else:
             y = out
@@ -196,7 +197,7 @@ def forward(x: _Array, weight: _Array, eps: Any = _AS_COMPILED, axes: Any = _AS_
         _p_x = _pointer(_c_float32, x)
         _p_weight = _pointer(_c_float32, weight)
         if out is None:
-            y = _empty((n, m), _float32)
+            y = _empty((n, m), _float32) if n*m < 32768 else _leased((n, m), _float32)
             _p_y = _pointer(_c_float32, y)
         else:
             y = out
@@ -230,9 +231,9 @@ def _backward_11(residuals, grad_y, out):
     _p_weight = _pointer(_c_float32, weight)
     _p_grad_y = _pointer(_c_float32, grad_y)
     if out is None:
-        grad_x = _empty((n, m), _float32)
+        grad_x = _empty((n, m), _float32) if n*m < 32768 else _leased((n, m), _float32)
         _p_grad_x = _pointer(_c_float32, grad_x)
-        grad_weight = _empty((m,), _float32)
+        grad_weight = _empty((m,), _float32) if m < 32768 else _leased((m,), _float32)
         _p_grad_weight = _pointer(_c_float32, grad_weight)
     else:
         if type(out) is not tuple:
@@ -271,7 +272,7 @@ def _backward_10(residuals, grad_y, out):
     _p_weight = _pointer(_c_float32, weight)
     _p_grad_y = _pointer(_c_float32, grad_y)
     if out is None:
-        grad_x = _empty((n, m), _float32)
+        grad_x = _empty((n, m), _float32) if n*m < 32768 else _leased((n, m), _float32)
         _p_grad_x = _pointer(_c_float32, grad_x)
     else:
         if type(out) is not tuple:
@@ -300,7 +301,7 @@ def _backward_01(residuals, grad_y, out):
     _p_x = _pointer(_c_float32, x)
     _p_grad_y = _pointer(_c_float32, grad_y)
     if out is None:
-        grad_weight = _empty((m,), _float32)
+        grad_weight = _empty((m,), _float32) if m < 32768 else _leased((m,), _float32)
         _p_grad_weight = _pointer(_c_float32, grad_weight)
     else:
         if type(out) is not tuple:

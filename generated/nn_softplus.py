@@ -18,6 +18,7 @@ from numpy import zeros as _zeros
 
 from ._runtime.abi import Array, Backward, Binding, Case, Kernel, Op, Residual, Value
 from ._runtime.load import beside as _beside
+from ._runtime.pool import leased as _leased
 from ._runtime.residuals import Residuals as _Residuals
 from ._runtime.support import UNUSUAL as _UNUSUAL
 from ._runtime.support import Caller as _Caller
@@ -104,7 +105,7 @@ def inference(x: _Array, beta: Any = _AS_COMPILED, threshold: Any = _AS_COMPILED
         s = _prod(_axes_s)
         _p_x = _pointer(_c_float32, x)
         if out is None:
-            y = _empty((*_axes_s,), _float32)
+            y = _empty((*_axes_s,), _float32) if s < 32768 else _leased((*_axes_s,), _float32)
             _p_y = _pointer(_c_float32, y)
         else:
             y = out
@@ -139,7 +140,7 @@ def forward(x: _Array, beta: Any = _AS_COMPILED, threshold: Any = _AS_COMPILED, 
         s = _prod(_axes_s)
         _p_x = _pointer(_c_float32, x)
         if out is None:
-            y = _empty((*_axes_s,), _float32)
+            y = _empty((*_axes_s,), _float32) if s < 32768 else _leased((*_axes_s,), _float32)
             _p_y = _pointer(_c_float32, y)
         else:
             y = out
@@ -169,7 +170,7 @@ def _backward_1(residuals, grad_y, out):
     _p_x = _pointer(_c_float32, x)
     _p_grad_y = _pointer(_c_float32, grad_y)
     if out is None:
-        grad_x = _empty((*_axes_s,), _float32)
+        grad_x = _empty((*_axes_s,), _float32) if s < 32768 else _leased((*_axes_s,), _float32)
         _p_grad_x = _pointer(_c_float32, grad_x)
     else:
         if type(out) is not tuple:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from symgrad.proof.report.verdict import REFUTED as REFUTED
     from symgrad.proof.report.verdict import SURROGATE as SURROGATE
     from symgrad.proof.report.verdict import UNDECIDED as UNDECIDED
+    from symgrad.runtime.pool import set_pool_limit as set_pool_limit
     from symgrad.runtime.strict import NumpyBackendWarning as NumpyBackendWarning
     from symgrad.runtime.threads import get_num_threads as get_num_threads
     from symgrad.runtime.threads import set_num_threads as set_num_threads
@@ -86,6 +87,7 @@ _MODULES = {
     "symgrad.ir.dtype": "float32 float64 int16 int32 int64 int8 uint8",
     "symgrad.proof.report.verdict": "PROVED REFUTED SURROGATE UNDECIDED",
     "symgrad.runtime.strict": "NumpyBackendWarning",
+    "symgrad.runtime.pool": "set_pool_limit",
     "symgrad.runtime.threads": "get_num_threads set_num_threads",
     "symgrad.tensor.creation": "from_numpy manual_seed",
     "symgrad.tensor.functional.gradcheck": "gradcheck gradgradcheck",

@@ -35,6 +35,9 @@ C_TYPES = {
     "int32": "int32_t", "int64": "int64_t", "float32": "float", "float64": "double",
 }  # fmt: skip
 
+LARGE = 1 << 17
+"""Bytes of an array from which on it is made over memory of the pool; less, malloc itself keeps."""
+
 # The statuses that the C between cffi and a kernel returns when it has not called the kernel.
 MISALIGNED = -1
 OVERLAP = -2

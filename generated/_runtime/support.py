@@ -30,6 +30,7 @@ from .abi import (
     shape_of,
 )
 from .errors import KernelArgumentError, KernelTypeError, counted
+from . import pool
 from .arguments import (
     NDArray,
     WrongRank,
@@ -106,7 +107,7 @@ class Caller:
         for residual in case.residuals:
             if residual.source == "kernel":
                 shape = checked_shape(where, residual.array, sizes)
-                produced[residual.array.name] = numpy.empty(shape, residual.array.dtype)
+                produced[residual.array.name] = pool.empty(shape, residual.array.dtype)
         used = self._run(where, case.forward, sizes, {**known, **arrays}, produced)
         kept: list[Any] = []
         for residual in case.residuals:
@@ -287,7 +288,7 @@ class Caller:
                     error.hint = "the argument out of forward is out_ here, or goes by position"
                 raise
         try:
-            return numpy.empty(shape, array.dtype)
+            return pool.empty(shape, array.dtype)
         except ValueError as error:
             raise KernelArgumentError(
                 f"{where}: no array can have the shape {shape}", hint="split the inputs"

@@ -15,6 +15,7 @@ from keyword import iskeyword
 
 from symgrad.abi import (
     C_TYPES,
+    LARGE,
     Array,
     Backward,
     Case,
@@ -30,19 +31,22 @@ from symgrad.codegen.calls import WORDS, renamed, safe_name
 from symgrad.codegen.environment import environment
 from symgrad.codegen.names import literal_text
 from symgrad.errors import CodegenError
+from symgrad.ir.dtype import BY_NAME
 
 
 @dataclass(frozen=True)
 class ArrayView:
     """An array in straight-line code: a local name, the name of its pointer ("" for none).
 
-    ``number``: the Python type where it is a plain number, which has no pointer.
+    ``fresh``: makes a new one.  ``number``: the Python type where it is a plain number, which has
+    no pointer.
     """
 
     name: str
     pointer: str
     dtype: str
     shape: str
+    fresh: str = ""
     axes: str = ""
     number: str = ""
 
@@ -198,6 +202,15 @@ def _product(dims: Sequence[str]) -> str:
     return "*".join(factors) or "1"
 
 
+def _fresh(count: str, shape: str, dtype: str) -> str:
+    """What makes an array of ``count`` elements: over memory of the pool where it is large."""
+    small = f"_empty({shape}, _{dtype})"
+    least = LARGE // BY_NAME[dtype].itemsize
+    if count.isdigit() and int(count) < least:
+        return small
+    return f"{small} if {count} < {least} else _leased({shape}, _{dtype})"
+
+
 class Names:
     """Local names: those of the record, unless Python or the wrapper needs them.
 
@@ -324,7 +337,8 @@ class CaseMaker:
         if array.by_value:
             return ArrayView(name, name, array.dtype, "()", number=PYTHON[array.dtype])
         shape = self.names.shape(array)
-        return ArrayView(name, f"_p_{name}" if pointer else "", array.dtype, shape)
+        fresh = _fresh(_product(list(map(self.names.local, array.dims))), shape, array.dtype)
+        return ArrayView(name, f"_p_{name}" if pointer else "", array.dtype, shape, fresh)
 
     # -- sizes
 

@@ -35,7 +35,7 @@ RUNTIME = "_runtime"
 # The modules that generated code needs at run time; those of `COMMON` lie in `symgrad` itself.
 RUNTIME_MODULES = (
     *("arguments", "binding", "blas", "build", "cache", "compiler", "digests", "load"),
-    *("residuals", "support", "threads", "trusted", "values", "workspace"),
+    *("pool", "residuals", "support", "threads", "trusted", "values", "workspace"),
 )
 COMMON = ("abi", "errors", "forks", "plain_values")
 # What hands the ops to other frameworks, which are imported when it is.

@@ -18,8 +18,9 @@ AGAIN = f"_call_nn_softmax_backward(n, m, _p_y, m, _p_y, m, _p_grad_x, {WORKSPAC
 FORWARD = f"_call_nn_softmax_forward(n, m, _p_x, m, _p_y, {WORKSPACE})"
 RETURNS = "    return (grad_x,)\n"
 TAKEN_APART = "        n, m = x.shape\n        _p_x"
-OUT = """        if out is None:
-            y = _empty((n, m), _float32)
+NEW = "_empty((n, m), _float32) if n*m < 32768 else _leased((n, m), _float32)"
+OUT = f"""        if out is None:
+            y = {NEW}
             _p_y = _pointer(_c_float32, y)
         else:
             y = out
@@ -85,8 +86,7 @@ SOFTMAX: dict[str, Edits] = {
     ),
     "a local that is never assigned": ((RETURNS, f"{RETURNS}    _float32 = None\n"),),
     "a local that is assigned later": (
-        ("        grad_x = _empty((n, m), _float32)\n",
-         "        grad_x = _empty((n, m), _float32)\n        _float32 = _float32\n"),
+        (f"        grad_x = {NEW}\n", f"        grad_x = {NEW}\n        _float32 = _float32\n"),
     ),
     "a global": ((RETURNS, f"{RETURNS}    global y\n"),),
     "a loop": ((RETURNS, f"{RETURNS}    while True:\n        pass\n"),),
@@ -223,7 +223,7 @@ PRODUCT: dict[str, Edits] = {
     "a gradient in an input that was kept": (
         ("    _, b, n, k, m = residuals\n",
          f"    a, b, n, k, m = residuals\n{_checked('a', '(n, k)')}"),
-        ("        grad_a = _empty((n, k), _float32)\n"
+        ("        grad_a = _empty((n, k), _float32) if n*k < 32768 else _leased((n, k), _float32)\n"
          "        _p_grad_a = _pointer(_c_float32, grad_a)\n",
          "        grad_a = a\n        _p_grad_a = _pointer(_c_float32, grad_a, True)\n"),
     ),

@@ -104,6 +104,10 @@ SOFTMAX = {
     "a dtype that is not checked": (" or x.dtype is not _float32", ""),
     "out that may be read-only": ("_pointer(_c_float32, y, True)", "_pointer(_c_float32, y)"),
     "out that is not written": ("y = out\n", "y = _empty((n, m), _float32)\n"),
+    "memory of another shape": ("_leased((n, m)", "_leased((m, n)"),
+    "memory of another dtype": ("_leased((n, m), _float32)", "_leased((n, m), _dtype)"),
+    "memory in place of less": ("_empty((n, m), _float32) if", "_leased((n, m), _float32) if"),
+    "a test that is none": ("if n*m < 32768 else", "if _float32 else"),
     "a stride": ("_p_x, m, _p_y", "_p_x, n, _p_y"),
     "a gradient that is missing": ("return (grad_x,)", "return (None,)"),
 }

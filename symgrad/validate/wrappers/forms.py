@@ -14,7 +14,7 @@ from symgrad.validate.wrappers.values import NotShown
 _KNOWN = (
     ast.Assign, ast.If, ast.Try, ast.ExceptHandler, ast.Raise, ast.Return, ast.Expr, ast.Pass,
     ast.Name, ast.Constant, ast.Tuple, ast.Starred, ast.Attribute, ast.Subscript, ast.Call,
-    ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare,
+    ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp,
     ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop,
 )  # fmt: skip
 _OF_NUMBERS = (

@@ -34,6 +34,7 @@ _IMPORTS: dict[tuple[str, str], Any] = {
         "Array", "Backward", "Binding", "Case", "Kernel", "Op", "Residual", "Value",
     )},
     ("load", "beside"): Known("beside"),
+    ("pool", "leased"): Known("leased"),
     ("residuals", "Residuals"): Known("Residuals"),
     ("support", "UNUSUAL"): Known("UNUSUAL"),
     ("support", "Unusual"): Known("Unusual"),
