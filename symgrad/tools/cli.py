@@ -403,9 +403,14 @@ def _write_files(
     "Write what is not PROVED, and conditions of what is, as SARIF 2.1.0, for annotations in CI.",
 )
 @_file_option("--html", "Write one HTML file, with formulas, counterexamples, diffs and pictures.")
+@click.option(
+    "--write-tests", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
+    help="Write a pytest file for each class that is refuted, or a surrogate: it replays the "
+    "counterexample, and fails until backward is fixed.",
+)  # fmt: skip
 def scan_command(
     place: str, timeout: float, jobs: int, memory: float, config: Path | None, as_json: bool,
-    sarif: Path | None, html: Path | None,
+    sarif: Path | None, html: Path | None, write_tests: Path | None,
 ) -> None:  # fmt: skip
     """Find every Function of a package by reading its source, and judge each of them.
 
@@ -428,7 +433,9 @@ def scan_command(
     found = sources(place)
     files = Configured(config)
     files.check_sources(found)
-    limits = scan.Limits(timeout or None, int(memory * 2**30) or None)
+    if write_tests is not None:
+        write_tests.mkdir(parents=True, exist_ok=True)
+    limits = scan.Limits(timeout or None, int(memory * 2**30) or None, write_tests)
     pages = html is not None
     scanned = scan.scan(found, console, limits, files, jobs, pages=pages)
     seconds = time.perf_counter() - started

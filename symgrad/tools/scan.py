@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.util
+import re
 import select
 import sys
 import time
@@ -28,6 +29,7 @@ from symgrad.errors import Location, SpecError, SymgradError
 from symgrad.forks import forks_wait
 from symgrad.frontend.guests import adapter_of, taken
 from symgrad.proof.report.rendering import worded
+from symgrad.runtime.package import replace_file
 from symgrad.tools import discover
 from symgrad.tools.configured import Configured
 from symgrad.tools.judging import STYLES, Judged, bare, judge, progress
@@ -164,10 +166,14 @@ class Scanned:
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of each class: processor time of its verdict, bytes that it may take."""
+    """Limits of each class: processor time of its verdict, bytes that it may take.
+
+    ``tests``: the folder for a test of each class that is refuted; None: none is written.
+    """
 
     timeout: float | None
     memory: int | None
+    tests: Path | None = None
 
 
 def scan(
@@ -249,6 +255,8 @@ def _judged(source: Source, limits: Limits, files: Configured, pages: bool) -> S
     except SymgradError as error:
         error.location = error.location or place
         return Scanned(source, error=bare(error), blamed=error.location)
+    if limits.tests is not None and one.verdict in ("REFUTED", "SURROGATE?"):
+        _write_tests(one, source, limits.tests)
     report, diff = one.report, one.diff
     html = _page(one) if pages else ""
     if report is not None:
@@ -312,6 +320,16 @@ def _imported_alone(source: Source) -> Any:
         return importlib.import_module(source.module)
     except Exception:
         return None
+
+
+def _write_tests(one: Judged, source: Source, folder: Path) -> None:
+    """A pytest file that replays the counterexamples of a class: it fails until that is fixed."""
+    from symgrad.tools.regression import regression_tests
+
+    target = folder.resolve() / f"test_{re.sub(r'[^A-Za-z0-9]+', '_', source.name)}.py"
+    text = regression_tests([one], target).text
+    if text:
+        replace_file(target, text)
 
 
 def _page(one: Judged) -> str:

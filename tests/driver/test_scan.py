@@ -103,7 +103,7 @@ def scanned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any, int]:
         (folder / "lib" / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / "lib" / name).write_text(re.sub(r"(?m)^ {8}", "", text))
     command = [sys.executable, "-m", "symgrad", "scan", "lib", "-j", "2", "--memory", "2", "--json"]
-    command += ["--html", "page.html", "--sarif", "log.sarif"]
+    command += ["--html", "page.html", "--sarif", "log.sarif", "--write-tests", "replays"]
     found = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     return folder, json.loads(found.stdout), found.returncode
 
@@ -131,6 +131,16 @@ def test_each_class_has_its_verdict(scanned: tuple[Path, Any, int]) -> None:
     assert found["counts"] == {"refuted": 1, "surrogate": 1, "not traceable": 5, "proved": 2}
     files = [one["file"] for one in found["functions"]]
     assert files == sorted(files)
+
+
+def test_what_is_refuted_is_replayed_by_a_file(scanned: tuple[Path, Any, int]) -> None:
+    folder, _, _ = scanned
+    written = sorted(one.name for one in (folder / "replays").iterdir())
+    assert written == ["test_lib_right_Straight.py", "test_lib_right_Wrong.py"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "replays"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "2 failed" in done.stdout, done.stdout
 
 
 def test_repairs_are_shown(scanned: tuple[Path, Any, int]) -> None:
