@@ -137,8 +137,7 @@ def _adapted(
 ) -> type[Function]:
     """``told`` is called with what ``bwd`` is."""
     rules = (function.fun, function.fwd, function.bwd)
-    own_parameters = _own_parameters(function)
-    leaves_of = layout(own_parameters, containers)
+    leaves_of = layout(_own_parameters(function), containers)
     fixed = frozenset(function.nondiff_argnums)
     lazy = bool(getattr(function, "symbolic_zeros", False))
 
@@ -181,28 +180,39 @@ def _adapted(
     given_parameters = leaves_of.parameters
     defaults = _defaults(given_parameters)
     names = [one.name for one in given_parameters]
-    plain_names = _plain_names(function, own_parameters)
     ctx = "ctx" if "ctx" not in names else "symgrad_ctx"
     _described(forward, rules[0], [inspect.Parameter(ctx, _KINDS[0]), *given_parameters])
     _described(backward, rules[2], _cotangents(rules[2], ctx, len(fixed)))
 
+    members = _members(function, containers, leaves_of) | {
+        "forward": staticmethod(forward), "backward": staticmethod(backward),
+    }  # fmt: skip
+    return type(members["__qualname__"].rpartition(".")[2], (Function,), members)
+
+
+def _members(
+    function: Any, containers: Mapping[str, Container], leaves_of: Layout
+) -> dict[str, Any]:
+    """What the class of a function holds, beside its methods."""
+
     def watched(told: Callable[..., None]) -> type[Function]:
         return _adapted(function, containers, told)
 
-    whole = not fixed and not leaves_of.containers  # a gradient for each parameter
-    name = known_as(function) or _name(function.__qualname__)
-    members = _declared(function, leaves_of) | {
-        "__module__": function.__module__, "__qualname__": name,
-        "__doc__": function.__doc__, "forward": staticmethod(forward),
-        "backward": staticmethod(backward), "symgrad_guest": GUEST, "symgrad_rules": rules,
-        "symgrad_shaped": staticmethod(shaped), "symgrad_plain": plain_names,
+    # a gradient for each parameter
+    whole = not function.nondiff_argnums and not leaves_of.containers
+    return _declared(function, leaves_of) | {
+        "__module__": function.__module__,
+        "__qualname__": known_as(function) or _name(function.__qualname__),
+        "__doc__": function.__doc__, "symgrad_guest": GUEST,
+        "symgrad_rules": (function.fun, function.fwd, function.bwd),
+        "symgrad_shaped": staticmethod(shaped),
+        "symgrad_plain": _plain_names(function, _own_parameters(function)),
         "symgrad_function": function, "symgrad_layout": leaves_of,
         "symgrad_real": Real(function, leaves_of),
         "symgrad_rewritten": staticmethod(lambda bwd: _rewritten(function, bwd, containers)),
         "symgrad_watched": staticmethod(watched) if whole else None,
         "symgrad_meant": staticmethod(lambda surrogate: _meant(surrogate, leaves_of)),
     }  # fmt: skip
-    return type(name.rpartition(".")[2], (Function,), members)
 
 
 def _defaults(given: Iterable[inspect.Parameter]) -> list[tuple[Any, ...]]:
