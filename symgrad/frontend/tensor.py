@@ -512,10 +512,10 @@ class SymbolicTensor(_Held):
 
     def numpy(self, *args: Any, **kwargs: Any) -> Any:
         """Raises ControlFlowError: a trace has no values."""
-        raise self._no_value(".numpy() cannot read a tensor here")
+        raise self._no_value(".numpy() cannot read a tensor here", _NUMPY)
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        raise self._no_value("a tensor cannot become a NumPy array here")
+        raise self._no_value("a tensor cannot become a NumPy array here", _NUMPY)
 
     def __format__(self, spec: str) -> str:
         if spec:
@@ -917,6 +917,10 @@ def _counted(node: Node) -> Node | None:
 
 
 _WHERE = "use sg.where(cond, a, b); pass a number that must be known as a static argument"
+_NUMPY = (
+    "NumPy computes outside of the trace: write it with functions of tensors, or put a reference in"
+    " its place (replace in symgrad.toml, --replace)"
+)
 _ITEM = "x.item() is a number that can be computed with, as long as Python need not know its value"
 
 
