@@ -323,7 +323,9 @@ def _for_guesses(request: Request, suggest: bool) -> Report:
             report = _unfinished(request.function, str(error))
         judged[other.guess] = report
         refuted = str(report.verdict) == "REFUTED"
-        if whole and refuted and request.has_more_axes_in_some(other):
+        if refuted and (
+            other.is_more_special(request) or (whole and request.has_more_axes_in_some(other))
+        ):
             known = judged[request.guess]
             fewer = under_shapes(known, request.guess, report, other.guess)
             if fewer is not None and str(fewer.verdict) == "PROVED":

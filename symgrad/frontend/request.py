@@ -148,6 +148,17 @@ class Request:
         more = [own[name] - its[name] for name in its]
         return min(more, default=0) == 0 < max(more, default=0)
 
+    def is_more_special(self, other: Request) -> bool:
+        """Has a tensor more sizes that are numbers, or that occur before, than in ``other``?"""
+        own, its = (
+            {
+                one.name: len(one.spec.dims) - len({d for d in one.spec.dims if d.constant is None})
+                for one in request.tensors if one.spec is not None
+            }
+            for request in (self, other)
+        )  # fmt: skip
+        return any(own[name] > its.get(name, own[name]) for name in own)
+
     @property
     def distinct(self) -> frozenset[str]:
         """The inputs whose entries are declared to be all different."""

@@ -685,6 +685,29 @@ def test_shapes_where_a_sum_does_nothing_are_not_looked_for(function: type[sg.Fu
     assert sg.verify(function).verdict == "REFUTED"
 
 
+class Orthogonalised(sg.Function):
+    """One step of Newton and Schulz; ``.T`` turns all axes, so that three of one size are taken."""
+
+    @staticmethod
+    def forward(ctx, x):
+        a = x @ x.T
+        ctx.save_for_backward(x, a)
+        return 1.5 * x - 0.5 * a @ x
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, a = ctx.saved_tensors
+        s = grad @ x.T
+        return 1.5 * grad - 0.5 * (a @ grad + (s + s.T) @ x)
+
+
+def test_what_more_special_shapes_refute_is_a_condition() -> None:
+    report = sg.verify(Orthogonalised)
+    assert report.verdict == "PROVED"
+    (condition,) = report.inputs["x"].conditions
+    assert condition.text == ("the shapes are x[n, m] (the gradient of x is wrong for x[n, n, n])")
+
+
 FITTING = (
     (WeightNorm, "the shapes are v[n, m], g[n] (the gradient of v is wrong for v[n, m], g[k, m])"),
     (Contrast, "the shapes are a[n, m], b[n, m] (backward fails for a[n, m], b[k, m])"),
