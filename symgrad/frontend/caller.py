@@ -31,6 +31,8 @@ _LIBRARIES = (
     "jaxlib.", "opt_einsum.",
 )  # fmt: skip
 NOT_THE_PROGRAM = (*_OURS, *_LIBRARIES)
+_CACHING = ("einops.",)
+"""Libraries that keep what they found for some sizes, and find it again where these have no hash."""
 _BETWEEN = ("abc", "symgrad.tensor.methods")
 """Modules that ask on behalf of their callers."""
 
@@ -112,6 +114,12 @@ def asker(depth: int = 2) -> FrameType | None:
     """The frame that asks, if it is the program's: not ours, and of no library that we call."""
     frame = _asking(sys._getframe(depth))
     return None if frame is None or is_in(frame, NOT_THE_PROGRAM) else frame
+
+
+def asked_by_a_cache(depth: int = 2) -> bool:
+    """Does a library ask that keeps results by sizes, and does without where these have no hash?"""
+    frame = _asking(sys._getframe(depth))
+    return frame is not None and is_in(frame, _CACHING)
 
 
 def asked_by_symgrad(frame: FrameType | None) -> bool:

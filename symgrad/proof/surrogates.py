@@ -167,6 +167,12 @@ class _Search:
         return given and outputs == self.inputs and len(outputs) == 1
 
     @cached_property
+    def is_swapped(self) -> bool:
+        """Is forward made of inputs that get no gradient, and the gradient that of others?"""
+        kept = [node for node in self.inputs if node.attributes["name"] not in self.dropped]
+        return bool(self.dropped and kept) and {*self.below}.isdisjoint(kept)
+
+    @cached_property
     def steps(self) -> list[Node]:
         """The steps of forward that are below no other one, with an argument to follow."""
         forward, found = {*self.forward}, []
@@ -208,9 +214,10 @@ class _Search:
 
     def first(self) -> Meant | None:
         """The first candidate that backward is proved to be the derivative of."""
-        if len(self.gradients) < len(self.names):
+        if len(self.gradients) < len(self.names) and not self.is_swapped:
             return None
-        for make, scaled in chain(self._of_steps(), self._of_outputs()):
+        steps = () if self.is_swapped else self._of_steps()
+        for make, scaled in chain(steps, self._of_outputs()):
             found = self._tried(make, scaled)
             if found is not None or self.proofs >= SURROGATE_PROOFS:
                 return found
@@ -308,7 +315,7 @@ class _Search:
 
     def _of_outputs(self) -> Iterator[tuple[_Make, bool]]:
         """Other nodes in place of the output, where it has none of its own slope."""
-        trivial = self.flat or self.is_identity
+        trivial = self.flat or self.is_identity or self.is_swapped
         if len(self.case.outputs) != 1 or not (trivial or self.steps):
             return
         output = self.case.outputs[0]

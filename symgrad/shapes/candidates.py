@@ -6,7 +6,8 @@ Evidence is taken from annotations and from the source: what forward keeps as an
 is a number, since torch keeps tensors with ``save_for_backward``; what ``if`` asks is a flag; what
 stands in brackets is an index; a shape that is unpacked shows the rank; a mask holds truth values.
 What gets None for its gradient, and is neither saved nor asked anything a tensor is asked, is a
-number; what is compared with None may be None; what is counted to, or is an exponent, is positive;
+number; what is compared with None may be None; what is counted to, is an exponent, bounds a slice or is
+taken by ``int``, is positive;
 what is passed as ``dim`` or ``axis`` is an axis.
 """
 
@@ -142,6 +143,8 @@ def _priced(candidates: Sequence[Candidate], extra: int = 0) -> tuple[Candidate,
 STARRED = 2
 """What is found for ``*args``; one more is judged as well."""
 MOST_AXES = 4
+MOST_UNPACKED = 8
+"""Axes of a tensor whose shape is unpacked; other tensors have ``MOST_AXES`` at most."""
 _FLOATS = {2: 0, 1: 1, 3: 2, 4: 4, 0: 5}
 _INTEGERS = {1: 6, 2: 7, 3: 8, 4: 10, 0: 11}
 _TRUTHS = {2: 8, 1: 9, 3: 10, 4: 12, 0: 13}
@@ -166,6 +169,7 @@ _PLAIN = {"int": _WHOLE, "bool": _FLAG, "float": (_CONSTANT, Candidate(1, value=
 # What is kept as an attribute may be a tensor all the same: its gradient tells.
 _NUMBER = (_CONSTANT, *_priced(_TENSORS, 1), *_priced(_WHOLE, 6))
 _FLAG_OR_ELSE = (*_FLAG, *_priced(_WHOLE, 12), *_priced(_TENSORS, 4))
+_SWITCH = (_FLAG[0], replace(_FLAG[1], price=2), *_priced(_TENSORS, 6), *_priced(_WHOLE, 12))
 _INDEX = (*_priced([one for one in _TENSORS if one.dtype == int64], -6),
           *_priced([one for one in _TENSORS if one.dtype != int64], 4))  # fmt: skip
 _ANYTHING = (*_TENSORS, *_priced(_WHOLE, 10))
@@ -175,11 +179,16 @@ _OPTIONAL = (Candidate(0, value=None), Candidate(1, value=0.5), *_priced(_NUMBER
 _MASK = (*_priced([one for one in _TENSORS if one.dtype == bool_], -8),
          *_priced([one for one in _TENSORS if one.dtype != bool_], 2))  # fmt: skip
 _BY_EVIDENCE = {"number": _NUMBER, "flag": _FLAG_OR_ELSE, "index": _INDEX, "mask": _MASK,
-                "count": _COUNT, "axis": _AXIS, "optional": _OPTIONAL}  # fmt: skip
+                "switch": _SWITCH, "count": _COUNT, "axis": _AXIS, "optional": _OPTIONAL}  # fmt: skip
 _COUNTED = re.compile(
     r"(^|_)(num|iters?|iterations?|steps?|times|count|bits?|groups?|levels?|heads?|depth)(_|$)"
 )
 """Names of what is counted to."""
+_SWITCHES = re.compile(
+    r"^(is|use|has|do|no|return|with|enable)_|_(mode|only)$|^in_?place$|^training$|causal"
+    r"|^(un)?signed$|^symmetric$|^keep_?dims?$"
+)
+"""Names of what is True or False, also where forward hands it on without asking."""
 _NUMBERS = re.compile(
     r"eps|tol$|momentum|temp|^tau$|slope|thresh|^alpha$|^beta$|^gamma$|^p$|factor"
 )
@@ -188,10 +197,11 @@ _NUMBERS = re.compile(
 
 def _of_rank(rank: int) -> tuple[Candidate, ...]:
     """For an argument whose shape is unpacked into that many names."""
+    every = _TENSORS if rank <= MOST_AXES else (Candidate(0, rank), *_TENSORS)
     return tuple(
         replace(one, price=0 if one.dtype is None else one.price)
         if one.rank == rank else replace(one, price=one.price + 6)
-        for one in _TENSORS
+        for one in every
     )  # fmt: skip
 
 
@@ -203,6 +213,8 @@ def _unknown(parameter: Parameter, evidence: str | int) -> Unknown:
         candidates = _COUNTS
     if candidates is None:
         evidence = evidence or ("mask" if "mask" in parameter.name.lower() else "")
+        if evidence in ("", "number") and _SWITCHES.search(parameter.name):
+            evidence = "switch"
         if isinstance(evidence, int):
             candidates = _of_rank(evidence)
         else:
@@ -274,6 +286,8 @@ def _evidence(function: AnyFunction) -> dict[str, str | int]:
             ranks |= _unpacked(node.targets[0], node.value)
         elif isinstance(node, ast.Subscript):
             indices |= _names(node.slice)
+        elif isinstance(node, ast.Slice):
+            used.counts |= _bounds(node)
         elif isinstance(node, (ast.If, ast.IfExp)):
             asked |= _names(node.test)
         elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "save_for_backward":
@@ -321,7 +335,7 @@ class _Uses:
 
     def _call(self, node: ast.Call) -> None:
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-        if name == "range":
+        if name in ("range", "int"):
             self.counts.update(*(_names(one) for one in node.args))
         elif name in ("save_for_backward", "save_for_forward", "mark_dirty") or name in _OF_TENSORS:
             self.tensors.update(*(_names(one) for one in node.args))
@@ -367,9 +381,24 @@ def _unpacked(target: ast.Tuple, value: ast.expr) -> dict[str, int]:
     if not isinstance(shape, ast.Attribute) or shape.attr not in ("shape", "size"):
         return {}
     starred = any(isinstance(part, ast.Starred) for part in target.elts)
-    if starred or len(target.elts) > MOST_AXES or not isinstance(shape.value, ast.Name):
+    if starred or len(target.elts) > MOST_UNPACKED or not isinstance(shape.value, ast.Name):
         return {}
     return {shape.value.id: len(target.elts)}
+
+
+def _bounds(of: ast.Slice) -> set[str]:
+    """The names that the bounds of a slice are computed from."""
+    todo = [one for one in (of.lower, of.upper, of.step) if one is not None]
+    found: set[str] = set()
+    while todo:
+        one = todo.pop()
+        if isinstance(one, ast.BinOp):
+            todo += [one.left, one.right]
+        elif isinstance(one, ast.UnaryOp):
+            todo.append(one.operand)
+        else:
+            found |= _names(one)
+    return found
 
 
 def _names(tree: ast.expr) -> set[str]:

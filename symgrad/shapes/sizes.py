@@ -108,6 +108,10 @@ def _united(pairs: Iterable[tuple[Dim, Dim]], own: Sequence[str]) -> tuple[str, 
             other = right if name == _name(left) else left
             if name in (_name(left), _name(right)) and _is_free_of(other, name):
                 return name, other
+            for more, less in ((left, right), (right, left)):
+                rest = more - Dim.size(name)
+                if rest.constant is not None and _is_free_of(less, name):
+                    return name, less - rest
         # n meets min(n, m): they are equal where n and m are
         least = {a.function for a in left.atoms | right.atoms if isinstance(a, Derived)}
         if len(known) == 2 and "min" in least:
@@ -132,7 +136,7 @@ def fitted(
         return None
     known = {
         axis: given for axis, (given, wanted) in enumerate(error.equal)
-        if given.constant is not None and wanted.constant is None
+        if given.constant is not None and given != wanted
     }  # fmt: skip
     others = (pair for axis, pair in enumerate(error.equal) if axis not in known)
     if error.gradient and known and all(given == wanted for given, wanted in others):

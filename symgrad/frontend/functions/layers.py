@@ -85,6 +85,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         raise ShapeError(
             f"mat1 and mat2 shapes cannot be multiplied ({rows}x{x.shape[-1]} and "
             f"{w.shape[-1]}x{columns})", location=here(),
+            equal=[(x.node.shape[-1], w.node.shape[-1])],
         )  # fmt: skip
     if not current().own_backwards or w.ndim == 1:
         return _product(x, w, bias)

@@ -178,7 +178,12 @@ def _parted(old: Sequence[Dim], new: Sequence[Dim]) -> tuple[Dim, int] | None:
 
 
 def _one_axis(old: Sequence[Dim], new: Sequence[Dim]) -> list[tuple[Dim, Dim]]:
-    """What the size of a single axis would have to be, where no more than one size is not known."""
+    """What the size of a single axis would have to be, where no more than one size is not known.
+
+    The last axis of several is to stay where all before it become one.
+    """
+    if len(new) == 2 and new[0] == -1 and len(old) > 1:
+        return [(old[-1], new[1])]
     if len(old) != 1 or not new or -1 in new:
         return []
     rest = [size for size in new if size != 1]
