@@ -32,7 +32,7 @@ _LIBRARIES = (
 )  # fmt: skip
 NOT_THE_PROGRAM = (*_OURS, *_LIBRARIES)
 _CACHING = ("einops.",)
-"""Libraries that keep what they found for some sizes, and find it again where these have no hash."""
+"""Libraries that keep results by sizes, and do without where a size has no hash."""
 _BETWEEN = ("abc", "symgrad.tensor.methods")
 """Modules that ask on behalf of their callers."""
 

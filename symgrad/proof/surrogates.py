@@ -167,6 +167,12 @@ class _Search:
         return given and outputs == self.inputs and len(outputs) == 1
 
     @cached_property
+    def place(self) -> int | None:
+        """Which output it is that alone has a cotangent; None where several have, or none."""
+        own = [at for at, one in enumerate(self.case.cotangents) if one is not None]
+        return own[0] if len(own) == 1 else None
+
+    @cached_property
     def is_swapped(self) -> bool:
         """Is forward made of inputs that get no gradient, and the gradient that of others?"""
         kept = [node for node in self.inputs if node.attributes["name"] not in self.dropped]
@@ -316,9 +322,9 @@ class _Search:
     def _of_outputs(self) -> Iterator[tuple[_Make, bool]]:
         """Other nodes in place of the output, where it has none of its own slope."""
         trivial = self.flat or self.is_identity or self.is_swapped
-        if len(self.case.outputs) != 1 or not (trivial or self.steps):
+        if self.place is None or not (trivial or self.steps):
             return
-        output = self.case.outputs[0]
+        output = self.case.outputs[self.place]
         below = [{*ancestors([step])} for step in self.steps]
         for node in [*self.inputs, *reversed(self.forward)][:SURROGATE_NODES]:
             given = node in self.inputs
@@ -439,7 +445,8 @@ class _Search:
             made = _scaled(made, factor)
         code = node.name if node.name and factor is None else _code(made)
         said = f"is the derivative of `{code}` in place of forward"
-        return _Made(replace(new, outputs=(made,)), said, made)
+        outputs = [made if at == self.place else one for at, one in enumerate(new.outputs)]
+        return _Made(replace(new, outputs=tuple(outputs)), said, made)
 
     # -- at points, and in general
 

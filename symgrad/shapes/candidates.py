@@ -6,9 +6,8 @@ Evidence is taken from annotations and from the source: what forward keeps as an
 is a number, since torch keeps tensors with ``save_for_backward``; what ``if`` asks is a flag; what
 stands in brackets is an index; a shape that is unpacked shows the rank; a mask holds truth values.
 What gets None for its gradient, and is neither saved nor asked anything a tensor is asked, is a
-number; what is compared with None may be None; what is counted to, is an exponent, bounds a slice or is
-taken by ``int``, is positive;
-what is passed as ``dim`` or ``axis`` is an axis.
+number; what is compared with None may be None; what is counted to, is an exponent, bounds a slice
+or is taken by ``int``, is positive; what is passed as ``dim`` or ``axis`` is an axis.
 """
 
 from __future__ import annotations
@@ -179,7 +178,8 @@ _OPTIONAL = (Candidate(0, value=None), Candidate(1, value=0.5), *_priced(_NUMBER
 _MASK = (*_priced([one for one in _TENSORS if one.dtype == bool_], -8),
          *_priced([one for one in _TENSORS if one.dtype != bool_], 2))  # fmt: skip
 _BY_EVIDENCE = {"number": _NUMBER, "flag": _FLAG_OR_ELSE, "index": _INDEX, "mask": _MASK,
-                "switch": _SWITCH, "count": _COUNT, "axis": _AXIS, "optional": _OPTIONAL}  # fmt: skip
+                "switch": _SWITCH, "count": _COUNT, "axis": _AXIS,
+                "optional": _OPTIONAL}  # fmt: skip
 _COUNTED = re.compile(
     r"(^|_)(num|iters?|iterations?|steps?|times|count|bits?|groups?|levels?|heads?|depth)(_|$)"
 )

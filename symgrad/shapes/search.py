@@ -55,7 +55,7 @@ from symgrad.frontend.request import (
 from symgrad.frontend.session import as_symgrad_error, refuses_sizes
 from symgrad.frontend.spec import TensorSpec
 from symgrad.frontend.trace import trace_request
-from symgrad.ir.dim import Dim
+from symgrad.ir.dim import Dim, Size
 from symgrad.ir.dtype import bool_, int64
 from symgrad.ir.function import FunctionGraphs
 from symgrad.ir.graph import ancestors
@@ -76,6 +76,7 @@ from symgrad.shapes.sizes import (
     oddities,
     rank_fits,
     renamed,
+    substituted,
 )
 
 ODD_PRICE = 2
@@ -190,8 +191,9 @@ class _Search:
     def _fitting(self, found: _Trial) -> Request | None:
         """The nearest shapes for which backward runs, and each gradient has its argument's shape.
 
-        They are near if two sizes are one that meet in backward, a tensor has an axis less, or
-        tensors have as many axes as backward takes their shapes apart into.
+        They are near if two sizes are one that meet in backward, a size is a number that backward
+        asks for, a tensor has an axis less, or tensors have as many axes as backward takes their
+        shapes apart into.
         """
         wide, _ = self._trace(found)
         todo, seen = deque([found]), {found.specs}
@@ -215,6 +217,13 @@ class _Search:
         united = problem and following(Step(trial.specs), trial.guessed, problem)
         if united:
             yield replace(trial, specs=united.specs)
+        for case in graphs.cases if problem else ():
+            asked = {
+                one.left.atom: one.right for one in case.conditions
+                if one.relation == "==" and isinstance(one.left.atom, Size)
+            }  # fmt: skip
+            if asked and case.problem is None:
+                yield replace(trial, specs=substituted(trial.specs, trial.guessed, asked))
         longer = self._as_unpacked(trial, problem)
         if longer is not None:
             yield longer

@@ -184,11 +184,25 @@ def _one_axis(old: Sequence[Dim], new: Sequence[Dim]) -> list[tuple[Dim, Dim]]:
     """
     if len(new) == 2 and new[0] == -1 and len(old) > 1:
         return [(old[-1], new[1])]
+    if len(old) != 1 and new and -1 not in new:
+        return _one_of_several(old, new)
     if len(old) != 1 or not new or -1 in new:
         return []
     rest = [size for size in new if size != 1]
     plain = len(rest) == 1 or all(size.constant is not None for size in rest)
     return [(old[0], product(rest))] if plain else []
+
+
+def _one_of_several(old: Sequence[Dim], new: Sequence[Dim]) -> list[tuple[Dim, Dim]]:
+    """The only axis that the new sizes are not a multiple of, with what they leave for it."""
+    rest, other = product(new), []
+    for size in old:
+        quotient = rest.exact_quotient(size)
+        if quotient is None:
+            other.append(size)
+        else:
+            rest = quotient
+    return [(other[0], rest)] if len(other) == 1 and rest != 1 else []
 
 
 @operation("view_as", function=False)
