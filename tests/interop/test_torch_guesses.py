@@ -14,14 +14,15 @@ import symgrad as sg  # noqa: E402
 
 pytestmark = pytest.mark.peers
 
-F = torch.nn.functional
+F: Any = torch.nn.functional
+FUNCTION: Any = torch.autograd.Function
 
 
 def judged(cls: Any) -> sg.Report:
     return sg.verify(cls, suggest=False, timeout=None)
 
 
-class Shift(torch.autograd.Function):
+class Shift(FUNCTION):
     """A shape of five axes is taken apart; ``fold`` bounds slices."""
 
     scale = 1
@@ -43,7 +44,7 @@ class Shift(torch.autograd.Function):
         return cls.scale * out, None
 
 
-class Cell(torch.autograd.Function):
+class Cell(FUNCTION):
     """Sizes meet in ``linear``."""
 
     scale = 1
@@ -59,7 +60,7 @@ class Cell(torch.autograd.Function):
         return g @ weights, cls.scale * g @ weights, None
 
 
-class Rows(torch.autograd.Function):
+class Rows(FUNCTION):
     """All axes but the last become one; that has the size of the book's."""
 
     scale = 1
@@ -75,7 +76,7 @@ class Rows(torch.autograd.Function):
         return cls.scale * (g @ book), None
 
 
-class Parts(torch.autograd.Function):
+class Parts(FUNCTION):
     """What is left behind the third element meets three: one element is stretched."""
 
     scale = 1
@@ -96,7 +97,7 @@ def _scaled(x: Any, half_mode: bool) -> Any:
     return x * 0.5 if half_mode is True else x
 
 
-class Switch(torch.autograd.Function):
+class Switch(FUNCTION):
     """A flag is handed on to a function, which asks for it."""
 
     scale = 1
@@ -125,7 +126,7 @@ def test_sizes_that_meet_are_one(cls: Any, wrong: str) -> None:
         assert str(report.inputs[wrong].verdict) == verdict
 
 
-class Rotation(torch.autograd.Function):
+class Rotation(FUNCTION):
     """Backward asks for four elements, forward does not."""
 
     scale = 1
@@ -150,7 +151,7 @@ def test_a_size_that_backward_asks_for_is_a_condition() -> None:
     assert str(judged(type("Wrong", (Rotation,), {"scale": 2})).verdict) == "REFUTED"
 
 
-class Asking(torch.autograd.Function):
+class Asking(FUNCTION):
     """A number that has to be a tensor; forward is flat, backward is not."""
 
     @staticmethod
@@ -199,7 +200,7 @@ def _library(name: str) -> Any:
 def test_a_library_may_keep_what_it_finds_for_sizes(name: str) -> None:
     library = _library(name)
 
-    class Flat(torch.autograd.Function):
+    class Flat(FUNCTION):
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
             ctx.save_for_backward(x)
@@ -213,7 +214,7 @@ def test_a_library_may_keep_what_it_finds_for_sizes(name: str) -> None:
     assert str(sg.verify(Flat, "n m", suggest=False, timeout=None).verdict) == "PROVED"
 
 
-class Replaced(torch.autograd.Function):
+class Replaced(FUNCTION):
     """Forward is one tensor, backward the gradient of another."""
 
     scale = 1
@@ -242,7 +243,7 @@ def test_the_gradient_of_a_tensor_that_another_one_stands_for_is_named() -> None
     assert str(judged(Kept).verdict) == "REFUTED"
 
 
-class Nearest(torch.autograd.Function):
+class Nearest(FUNCTION):
     """Rows of a book, and which they are; the gradient goes through to what was compared."""
 
     scale = 1

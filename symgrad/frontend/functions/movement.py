@@ -195,7 +195,7 @@ def _one_axis(old: Sequence[Dim], new: Sequence[Dim]) -> list[tuple[Dim, Dim]]:
 
 def _one_of_several(old: Sequence[Dim], new: Sequence[Dim]) -> list[tuple[Dim, Dim]]:
     """The only axis that the new sizes are not a multiple of, with what they leave for it."""
-    rest, other = product(new), []
+    rest, other = product(tuple(new)), []
     for size in old:
         quotient = rest.exact_quotient(size)
         if quotient is None:
