@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -118,7 +119,13 @@ def _declared(config: Config, function: type[Function]) -> Declared | None:
     """What is declared of a class.  Raises SpecError."""
     if config is None:
         return None
-    return config(function) if callable(config) else read(Path(config)).of(function)
+    if callable(config):
+        return config(function)
+    if not isinstance(config, (str, os.PathLike)):
+        raise SpecError(
+            f"config={config!r} is no file of declarations", hint='give a path: "symgrad.toml"'
+        )
+    return read(Path(config)).of(function)
 
 
 def _applied(declared: Declared | None, function: type[Function]) -> AbstractContextManager[None]:

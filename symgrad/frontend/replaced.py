@@ -41,6 +41,11 @@ def replaced(function: Any, wanted: Replace | None) -> Iterator[None]:
     if not wanted:
         yield
         return
+    if not isinstance(wanted, Mapping):
+        raise SpecError(
+            f"replace={wanted!r} is no dictionary",
+            hint='give names of functions and references: replace={"kernels.fused": reference}',
+        )
     own = sys.modules.get(function.__module__)
     found = [(name, *_place(name, own), _reference(ref, own)) for name, ref in wanted.items()]
     token = _active.set((*references(), *(one[-1][1] for one in found)))

@@ -116,7 +116,9 @@ def _dtype(name: str, text: str) -> DType | None:
 
 
 def _dim(word: str, text: str) -> Dim:
-    word = word.partition("=")[2] or word  # jaxtyping's "rows=3"
+    named, equals, size_text = word.partition("=")
+    if equals and named.lstrip("#?").isidentifier():  # jaxtyping's "rows=3"
+        word = size_text or word
     if "#" in word or "?" in word:
         raise SpecError(
             f"{word!r} in {text!r}: sizes that may be 1 or n are two specs",

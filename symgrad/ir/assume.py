@@ -128,12 +128,25 @@ def joined(assume: Stated | None) -> dict[str, str]:
     found: dict[str, list[str]] = {}
     if isinstance(assume, Mapping):
         for name, said in assume.items():
-            found[name] = [said] if isinstance(said, str) else [str(one) for one in said]
+            found[name] = _texts(said)
     else:
-        for text in [assume] if isinstance(assume, str) else assume or ():
+        for text in _texts([] if assume is None else assume):
             name, fact = _named(text)
             found.setdefault(name, []).append(fact)
     return {name: " and ".join(facts) for name, facts in found.items()}
+
+
+def _texts(said: object) -> list[str]:
+    """One fact or several."""
+    if isinstance(said, str):
+        return [said]
+    facts = list(said) if isinstance(said, Iterable) and not isinstance(said, bytes) else [said]
+    for one in facts:
+        if not isinstance(one, str):
+            raise SpecError(
+                f"the assumption {one!r} is no text", hint='as assume={"x": "positive"}'
+            )
+    return facts
 
 
 def _named(text: str) -> tuple[str, str]:

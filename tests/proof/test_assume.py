@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
 from symgrad.errors import SpecError
-from symgrad.ir.assume import check_names, parse, parse_all
+from symgrad.ir.assume import check_names, joined, parse, parse_all
 from symgrad.ir.dim import Dim
 from symgrad.proof.oracle.sample import DENOMINATOR, impose
 
@@ -45,6 +46,12 @@ def test_what_cannot_be_read_is_refused_with_a_hint(text: str) -> None:
     with pytest.raises(SpecError) as caught:
         parse("x", text)
     assert caught.value.hint
+
+
+@pytest.mark.parametrize("facts", [5, {"x": 5}, {"x": None}, {"x": [3]}, {"x": b"positive"}, [7]])
+def test_what_is_no_text_is_refused(facts: Any) -> None:
+    with pytest.raises(SpecError, match="is no text"):
+        joined(facts)
 
 
 @pytest.mark.parametrize(
