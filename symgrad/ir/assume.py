@@ -146,7 +146,7 @@ def _texts(said: object) -> list[str]:
             raise SpecError(
                 f"the assumption {one!r} is no text", hint='as assume={"x": "positive"}'
             )
-    return facts
+    return [str(one) for one in facts]
 
 
 def _named(text: str) -> tuple[str, str]:
