@@ -236,6 +236,7 @@ def _case(
         relations=relations(run.request, run.inputs, session),
         state=tuple(run.state),
         parameters=run.words_of_cotangents,
+        demanded=session.demanded.left(run.request.assumptions),
     )
     return initialised(case)
 
@@ -333,6 +334,7 @@ def _unmarked(case: FunctionCase) -> FunctionCase:
     parts = [node for g in case.gradients for node in (g.node, g.returned) if node is not None]
     cotangents = [node for node in case.cotangents if node is not None]
     stated = [node for one in case.relations for node in one.nodes]
+    stated += [one.node for one in case.demanded]
     roots = [*case.inputs, *case.outputs, *case.saved, *cotangents, *parts, *stated]
     new = without_markers(graph, roots)
 
@@ -351,6 +353,7 @@ def _unmarked(case: FunctionCase) -> FunctionCase:
         saved=tuple(dict.fromkeys(new[node] for node in case.saved)),
         record=None,
         relations=tuple(one.put(new) for one in case.relations),
+        demanded=tuple(replace(one, node=new[one.node]) for one in case.demanded),
     )
 
 

@@ -24,6 +24,7 @@ from symgrad.errors import (
     TraceError,
 )
 from symgrad.frontend.caller import frame_location, here, place, user_frame, warn_user
+from symgrad.frontend.demands import Demands
 from symgrad.frontend.facts import OPPOSITE, NeedsDecision, SizeFacts
 from symgrad.interpreters import ATTRIBUTE
 from symgrad.ir.dim import Dim, DimLike
@@ -140,6 +141,7 @@ class Session:
     ``guest``: the library whose Function is traced, if it is not symgrad's own.
     ``eager``: is it the trace of one eager operation?
     ``draws``: how many random tensors it has drawn.
+    ``demanded``: what its operations raise without.
     """
 
     any_rank = False
@@ -179,6 +181,7 @@ class Session:
         self.history: History | None = None
         self.questions: Questions | None = None
         self.draws = 0
+        self.demanded = Demands(self)
         self._perhaps_one: list[tuple[Any, Any]] = []
 
     def draw(self, kind: str, type: TensorType) -> Node:
@@ -191,7 +194,9 @@ class Session:
         location = self._enter()
         token = current_location.set(location)
         try:
-            return self.graph.apply(op, *args, **attrs)
+            found = self.graph.apply(op, *args, **attrs)
+            self.demanded.of(found)
+            return found
         except SymgradError as error:
             error.location = error.location or location
             raise

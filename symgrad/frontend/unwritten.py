@@ -97,6 +97,7 @@ def _without(case: FunctionCase) -> FunctionCase:
     parts = [node for g in case.gradients for node in (g.node, g.returned)]
     kept = [*case.inputs, *case.outputs, *case.saved, *case.cotangents, *parts]
     kept += [node for one in case.relations for node in one.nodes]
+    kept += [one.node for one in case.demanded]
     kept += [] if record is None else _recorded(record)
     new = rewrite(case.graph, [node for node in kept if node is not None], rule=_as_zeros)
 
@@ -111,6 +112,7 @@ def _without(case: FunctionCase) -> FunctionCase:
         ),
         saved=tuple(dict.fromkeys(new[node] for node in case.saved)),
         relations=tuple(one.put(new) for one in case.relations),
+        demanded=tuple(replace(one, node=new[one.node]) for one in case.demanded),
         record=record and replace(
             record,
             rules=tuple(

@@ -173,6 +173,17 @@ class Unwritten:
 
 
 @dataclass(frozen=True)
+class Demanded:
+    """What an operation raises without: ``low <= node < high``, or that no element is ``apart``."""
+
+    node: Node
+    low: Dim | None
+    high: Dim | None
+    apart: int | None
+    location: Location | None
+
+
+@dataclass(frozen=True)
 class Relation:
     """A stated relation between inputs: each element of ``node`` is ``kind`` 0: > >= != or ==.
 
@@ -217,7 +228,8 @@ class FunctionCase:
     what must hold of plain numbers, as expressions.  ``relations``: what is stated of the inputs.
     ``state``: why later calls may compute something else.  ``parameters``: what backward calls the
     cotangents, where it has one parameter for each output.  ``unwritten``: what has to be 0, so
-    that nothing is computed from memory that nobody wrote.
+    that nothing is computed from memory that nobody wrote.  ``demanded``: what its operations raise
+    without, and is not plain.
     """
 
     conditions: tuple[SizeCondition, ...]
@@ -244,6 +256,7 @@ class FunctionCase:
     state: tuple[Asked, ...] = ()
     parameters: tuple[str, ...] = ()
     unwritten: tuple[Unwritten, ...] = ()
+    demanded: tuple[Demanded, ...] = ()
 
     @property
     def aliases(self) -> dict[str, str]:

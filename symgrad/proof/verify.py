@@ -48,6 +48,7 @@ from symgrad.proof.judge.approximations import smoothed
 from symgrad.proof.judge.calls import REAL, STATE, Calls, Trace, judge_calls
 from symgrad.proof.judge.conditions import FoundCondition, find_conditions
 from symgrad.proof.judge.decide import Judgement, beside, judge
+from symgrad.proof.judge.demands import Raised, index_ranges
 from symgrad.proof.judge.initialised import vanishes
 from symgrad.proof.judge.jvp import NAME as JVP
 from symgrad.proof.judge.jvp import failed, judge_jvp
@@ -230,11 +231,14 @@ def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
     observed = _observed(traced) or _unwritten(traced)
     if observed:
         return _failed(graphs, observed)
+    raised = Raised(traced, subject_of)
+    if raised.reason:
+        return _failed(graphs, raised.reason)
     if calls.wide and options.wide is not None:
         wide = replace(options.wide(), told="float inputs have 64 bits")
         options = replace(options, variants=(*options.variants, wide))
     judged = [_judge_case(case, declared, options) for case in graphs.cases]
-    options = replace(options, asked=(*calls.conditions, *failing))
+    options = replace(options, asked=(*calls.conditions, *failing, *raised.conditions))
     inputs = input_reports(graphs, judged, declared, options)
     if options.surrogate is None:
         inputs = _meant(inputs, judged)
@@ -813,7 +817,7 @@ def _stated(
     """
     return [
         *_declared(graphs),
-        *_index_ranges(chosen.subject, declared),
+        *index_ranges(chosen.subject, declared),
         *_axioms(chosen.subject),
         *_assumed(graphs, options),
         *(condition for _, outcome in known for condition in outcome.conditions),
@@ -894,18 +898,6 @@ def _declared(graphs: FunctionGraphs) -> Iterator[Condition]:
 
 def _plain_numbers(declared: Sequence[Assumption]) -> list[str]:
     return [one.name for one in declared if one.kind == "plain"]
-
-
-def _index_ranges(subject: Subject, declared: Sequence[Assumption]) -> list[Condition]:
-    """The ranges that integer inputs are taken to lie in, for how they are used."""
-    known = {assumption.name for assumption in declared if assumption.extent is not None}
-    found = []
-    for name, use in sorted(subject.sampler.uses.items()):
-        if use.bounds and name not in known:
-            least, most = f"0 <= {name}", f"{name} < {use.bounds[0]}"
-            text, code = f"{least} < {use.bounds[0]}", f"({least}) & ({most})"
-            found.append(Condition("index", text, code=code))
-    return found
 
 
 def _assumed(graphs: FunctionGraphs, options: VerifyOptions) -> list[Condition]:

@@ -1,7 +1,8 @@
 """gather, scatter and their kin: elements at computed places along one axis.
 
 In: tensors and index tensors.  Out: tensors.
-An index must lie in its axis; it does not count from the end.
+An index must lie in its axis.  It counts from the end where torch has it so: in ``take``,
+``take_along_dim`` and ``index_fill``, and in brackets.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import check_fits
 from symgrad.frontend.functions.arithmetic import add, mul
 from symgrad.frontend.functions.movement import axis_of
-from symgrad.frontend.functions.scattering import added_up, put
+from symgrad.frontend.functions.scattering import added_up, from_the_end, put
 from symgrad.frontend.functions.sorting import gather_in_order, scatter_in_order
 from symgrad.frontend.kinds import refused
 from symgrad.frontend.lift import as_index, as_node, as_tensor, broadcast_shapes, is_number
@@ -61,9 +62,10 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: Any = None) -> Tensor:
     session, shapes = current(), [source.node.shape, places.node.shape]
     common = broadcast_shapes(*map(without, shapes))
     whole = [(*common[:axis], shape[axis], *common[axis + 1 :]) for shape in shapes]
+    counted = from_the_end(places.node, source.node.shape[axis])
     return gather(
         fresh(session.expand(source.node, whole[0])), axis,
-        fresh(session.expand(places.node, whole[1])),
+        fresh(session.expand(counted, whole[1])),
     )  # fmt: skip
 
 
@@ -206,7 +208,10 @@ def _at(input: Any, dim: int, index: SelectedTensor) -> tuple[Any, ...]:
     return (*[slice(None)] * axis_of(dim, as_tensor(input).ndim), index)
 
 
-def _put_slices(input: Any, dim: int, index: Any, value: Any) -> Tensor:
+def _put_slices(
+    input: Any, dim: int, index: Any, value: Any, *, from_end: bool = False
+) -> Tensor:
+    """``from_end``: do negative places count from the end?"""
     if isinstance(index, SelectedTensor):
         written = fresh(as_tensor(input).node)
         written[_at(input, dim, index)] = value
@@ -217,7 +222,9 @@ def _put_slices(input: Any, dim: int, index: Any, value: Any) -> Tensor:
     given = as_node(value, node.dtype)
     if given.rank:
         given = permute(session, given, order)
-    result = put(session, permute(session, node, order), [_vector("index_fill", index)], given)
+    places = _vector("index_fill", index)
+    places = from_the_end(places, node.shape[axis]) if from_end else places
+    result = put(session, permute(session, node, order), [places], given)
     return fresh(permute(session, result, _back(axis, node.rank)))
 
 
@@ -225,7 +232,7 @@ def _put_slices(input: Any, dim: int, index: Any, value: Any) -> Tensor:
 def index_fill(input: Any, dim: int, index: Tensor, value: Any) -> Tensor:
     """A number in the slices of an axis that ``index`` names."""
     check_fits(value, as_tensor(input).dtype)
-    return _put_slices(input, dim, index, value)
+    return _put_slices(input, dim, index, value, from_end=True)
 
 
 @operation("index_copy", inplace=True)
@@ -248,4 +255,5 @@ def take(input: Any, index: Tensor) -> Tensor:
             f"take(): Expected a long tensor for index, but got {places.dtype.scalar_type}",
             location=here(), hint="convert it with .long()",
         )  # fmt: skip
-    return fresh(current().apply("index", source.flatten().node, places))
+    flat = source.flatten().node
+    return fresh(current().apply("index", flat, from_the_end(places, flat.shape[0])))

@@ -137,7 +137,7 @@ def resolve(tensor: Tensor, key: Any) -> Chosen:
                 axis += node.rank
             else:
                 axes.append(axis)
-                places.append(node)
+                places.append(scattering.from_the_end(node, view.node.shape[axis]))
                 axis += 1
     if mask is not None and places:
         raise UnsupportedOpError(

@@ -31,6 +31,7 @@ from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.frontend.views import iota_along
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import int64
+from symgrad.ops.integers import Demand
 
 Tensor = SymbolicTensor
 Each = Annotated[Any, "f32[*s]"]
@@ -117,6 +118,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         )  # fmt: skip
     session = current()
     shape = (*source.shape, as_dim(num_classes))
+    session.demanded.note(Demand(source, Dim.of(0), shape[-1]))
     lined = session.reshape(source, (*source.shape, Dim.of(1)))
     ramp = iota_along(session, shape, len(shape) - 1)
     return fresh(session.cast(session.apply("eq", ramp, session.expand(lined, shape)), int64))

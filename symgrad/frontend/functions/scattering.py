@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from symgrad.frontend.session import Session
+from symgrad.frontend.session import Session, current
 from symgrad.frontend.views import iota_along, permute
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import int64
 from symgrad.ir.graph import Node
+from symgrad.ops.integers import ramp_axis
 
 
 def put(session: Session, whole: Node, places: Sequence[Node], value: Node) -> Node:
@@ -48,6 +49,19 @@ def added_up(
     wide = session.cast(values, int64) if values.dtype.wraps else values
     spread = session.apply("index_add", wide, *places, shape=shape)
     return session.cast(spread, values.dtype)
+
+
+def from_the_end(node: Node, size: Dim) -> Node:
+    """Places with those that are negative counted from the end, as torch has them in brackets.
+
+    What cannot be negative, and an input, stays as it is.
+    """
+    session = current()
+    if session.demanded.counts_from_the_front(node):
+        return node
+    zero = session.expand(session.constant(0, node.dtype), node.shape)
+    moved = session.apply("add", node, session.expand(session.size(size, node.dtype), node.shape))
+    return session.apply("where", session.apply("lt", node, zero), moved, node)
 
 
 def named(session: Session, places: Sequence[Node], shape: tuple[Dim, ...]) -> Node:
@@ -107,20 +121,6 @@ def _order(session: Session, shape: tuple[Dim, ...], axes: Sequence[int]) -> Nod
 
 def _declared_distinct(session: Session, place: Node) -> bool:
     return source_label(place) in session.distinct
-
-
-def ramp_axis(node: Node) -> int | None:
-    """The axis along which a node is 0, 1, 2..., the same along all others; None if it is not."""
-    rank = node.rank
-    if node.op == "expand":
-        node = node.args[0]
-    long = [axis for axis, size in enumerate(node.shape) if size != 1]
-    source = node
-    while source.op == "reshape":
-        source = source.args[0]
-    if source.op != "iota" or len(long) != 1:
-        return None
-    return rank - node.rank + long[0]
 
 
 def source_label(node: Node) -> str:

@@ -49,6 +49,7 @@ class JaxGuest:
 
     repairs = True
     library = "JAX"
+    divides_by_zero = True
     spawns = True
     strided = False
     shapes_hint = (

@@ -58,6 +58,7 @@ class TorchGuest:
 
     repairs = True
     library = "torch"
+    divides_by_zero = False
     spawns = False
     shapes_hint = ""
     strided = True

@@ -1,0 +1,58 @@
+"""What the operations of a trace demand of integers: else they raise, for the whole call.
+
+In: the nodes that are applied, in whatever the program computes, used or not.  Out: what is not
+plain from the sizes, for the proof to show or to print.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from symgrad.errors import Location
+from symgrad.frontend.caller import here
+from symgrad.ir.assume import Assumption
+from symgrad.ir.dim import Dim
+from symgrad.ir.function import Demanded
+from symgrad.ir.graph import Node, current_location
+from symgrad.ops.integers import Demand, Ends, Integers, demands, up_to
+
+if TYPE_CHECKING:
+    from symgrad.frontend.session import Session
+
+_WHATEVER = Ends((Dim.of(0),))
+
+
+class Demands:
+    """What the operations of one trace demand, each once, with the user's line."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._found: dict[Demand, Location | None] = {}
+
+    def of(self, node: Node) -> None:
+        """Note what a node demands."""
+        guest = self._session.guest
+        for one in demands(node):
+            if one.apart is None or guest is None or not guest.divides_by_zero:
+                self.note(one)
+
+    def note(self, demand: Demand) -> None:
+        """Note a demand, beside the line that is traced."""
+        self._found.setdefault(demand, current_location.get() or here())
+
+    def counts_from_the_front(self, node: Node) -> bool:
+        """Are places not negative, where no input that they are computed from is?"""
+        return self._integers(lambda name: _WHATEVER).above(node, Dim.of(0))
+
+    def left(self, declared: Iterable[Assumption]) -> tuple[Demanded, ...]:
+        """What is not met by all that is declared of the inputs, and by their sizes."""
+        known = {one.name: one.extent for one in declared if one.extent is not None}
+        integers = self._integers(lambda name: up_to(known.get(name)))
+        return tuple(
+            Demanded(*one, location) for one, location in self._found.items()
+            if not integers.meets(one)
+        )  # fmt: skip
+
+    def _integers(self, known: Callable[[str], Ends]) -> Integers:
+        return Integers(self._session.facts.decide, known)

@@ -1,0 +1,344 @@
+"""Between which sizes the elements of an integer node lie, and what operations demand of integers.
+
+In: nodes, and what decides relations between sizes.  Out: ``Ends``, ``Demand``.
+
+``argmax`` along n elements lies in ``0..n - 1``, a truth value in ``0..1``, ``z % n`` in
+``0..n - 1``.  Ends are sizes, so that they hold for all shapes; of floats, too, they are integers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from symgrad.ir.dim import Dim, DimLike, product
+from symgrad.ir.dtype import bool_
+from symgrad.ir.graph import Node, ancestors
+from symgrad.ops.indexing import ranges
+from symgrad.ops.movement import bare
+from symgrad.ops.record import get
+
+MOST_ENDS = 4
+"""Bounds of one node that are kept."""
+
+Decide = Callable[[DimLike, str, DimLike], bool | None]
+"""Does a relation between sizes hold for all that are admissible (True), for none, or neither?"""
+
+
+class Ends(NamedTuple):
+    """No element is less than any of ``lows``, none is more than any of ``highs``."""
+
+    lows: tuple[Dim, ...] = ()
+    highs: tuple[Dim, ...] = ()
+
+
+class Demand(NamedTuple):
+    """What an operation raises without: ``low <= node < high``, or that no element is ``apart``."""
+
+    node: Node
+    low: Dim | None = None
+    high: Dim | None = None
+    apart: int | None = None
+
+
+def up_to(size: DimLike | None) -> Ends:
+    """From 0 up to one less than a size; anything for None."""
+    return Ends() if size is None else Ends((Dim.of(0),), (Dim.of(size) - 1,))
+
+
+ANY = Ends()
+TRUTH = Ends((Dim.of(0),), (Dim.of(1),))
+_DIVISIONS = ("floordiv", "mod", "fmod")
+
+
+def demands(node: Node) -> Iterator[Demand]:
+    """What a node demands of integers that it reads."""
+    if node.op in ("index", "index_add"):
+        for place, size in ranges(node):
+            plain = counted_from_the_end(place, size)
+            yield Demand(place, Dim.of(0), size) if plain is None else Demand(plain, -size, size)
+    elif node.op in _DIVISIONS and node.dtype.is_integer:
+        yield Demand(node.args[1], apart=0)
+
+
+def counted_from_the_end(place: Node, size: Dim) -> Node | None:
+    """``z`` of ``where(z < 0, z + size, z)``; None for another place."""
+    node = bare(place)
+    if node.op != "where" or node.args[0].op != "lt":
+        return None
+    (plain, zero), moved = node.args[0].args, node.args[1]
+    fits = moved.op == "add" and moved.args[0] is plain and node.args[2] is plain
+    return plain if fits and _size(zero) == 0 and _size(moved.args[1]) == size else None
+
+
+def _size(node: Node) -> Dim | None:
+    """The size that all elements of an integer node are."""
+    node = bare(node)
+    if node.op == "size":
+        return Dim.of(node.attributes["dim"])
+    if node.op == "constant" and node.dtype.is_integer:
+        return Dim.of(int(node.attributes["value"].value))
+    return None
+
+
+def ramp_axis(node: Node) -> int | None:
+    """The axis along which a node is 0, 1, 2..., the same along all others; None if it is not."""
+    rank = node.rank
+    if node.op == "expand":
+        node = node.args[0]
+    long = [axis for axis, size in enumerate(node.shape) if size != 1]
+    source = node
+    while source.op == "reshape":
+        source = source.args[0]
+    if source.op != "iota" or len(long) != 1:
+        return None
+    return rank - node.rank + long[0]
+
+
+class Integers:
+    """The ends of the nodes of one graph.  ``known``: those of inputs, by name."""
+
+    def __init__(self, decide: Decide, known: Callable[[str], Ends]) -> None:
+        self._decide, self._known = decide, known
+        self._found: dict[Node, Ends] = {}
+
+    def of(self, node: Node) -> Ends:
+        """The ends of a node."""
+        if node not in self._found:
+            for part in ancestors([node], stop=self._found, follow=_read):
+                if part not in self._found:
+                    self._found[part] = self._own(part)
+        return self._found[node]
+
+    def _own(self, node: Node) -> Ends:
+        if node.op == "input":
+            return self._known(str(node.attributes["name"]))
+        if node.dtype == bool_:
+            return TRUTH
+        rule = _RULES.get(node.op)
+        found = _bounds(node) if rule is None else rule(self, node, self._args(node))
+        return Ends(tuple(dict.fromkeys(found.lows))[:MOST_ENDS],
+                    tuple(dict.fromkeys(found.highs))[:MOST_ENDS])  # fmt: skip
+
+    def _args(self, node: Node) -> list[Ends]:
+        return [self._found[arg] for arg in _read(node)]
+
+    def meets(self, demand: Demand) -> bool:
+        """Is a demand met by all elements?"""
+        if demand.apart is not None:
+            near = Dim.of(demand.apart)
+            return self.above(demand.node, near + 1) or self.below(demand.node, near)
+        low, high = demand.low, demand.high
+        return (low is None or self.above(demand.node, low)) and (
+            high is None or self.below(demand.node, high)
+        )
+
+    def above(self, node: Node, low: Dim) -> bool:
+        """Is no element less than ``low``?"""
+        return any(self.holds(end, ">=", low) for end in self.of(node).lows)
+
+    def below(self, node: Node, high: Dim) -> bool:
+        """Are all elements less than ``high``?"""
+        return any(self.holds(end, "<", high) for end in self.of(node).highs)
+
+    def misses(self, demand: Demand) -> bool:
+        """Does no element meet it, whatever the sizes are?"""
+        node, near = demand.node, demand.apart
+        if near is not None:
+            return self.above(node, Dim.of(near)) and self.below(node, Dim.of(near + 1))
+        low, high = demand.low, demand.high
+        return (low is not None and self.below(node, low)) or (
+            high is not None and self.above(node, high)
+        )
+
+    def holds(self, left: Dim, relation: str, right: DimLike) -> bool:
+        """Does a relation hold for all sizes?"""
+        return self._decide(left, relation, right) is True
+
+    def nonnegative(self, ends: Ends) -> bool:
+        """Is no element less than 0?"""
+        return any(self.holds(low, ">=", 0) for low in ends.lows)
+
+    def joined(self, parts: Sequence[Ends]) -> Ends:
+        """The ends of what is an element of any of them."""
+        found = parts[0]
+        for other in parts[1:]:
+            found = Ends(
+                tuple(self._common(found.lows, other.lows, "<=")),
+                tuple(self._common(found.highs, other.highs, ">=")),
+            )
+        return found
+
+    def _common(self, one: Iterable[Dim], other: Iterable[Dim], relation: str) -> Iterator[Dim]:
+        for own, others in ((tuple(one), tuple(other)), (tuple(other), tuple(one))):
+            for end in own:
+                if any(self.holds(end, relation, bound) for bound in others):
+                    yield end
+
+
+Rule = Callable[[Integers, Node, Sequence[Ends]], Ends]
+
+
+def _read(node: Node) -> Sequence[Node]:
+    """The arguments on whose ends those of a node rest."""
+    if node.dtype == bool_ or node.op not in _RULES:
+        return ()
+    if node.op == "where":
+        return node.args[1:]
+    return node.args[:1] if node.op in _OF_FIRST else node.args
+
+
+def _bounds(node: Node) -> Ends:
+    """What the record of an op says of its values."""
+    scalar = get(node.op).scalar
+    if scalar is None or scalar.bounds is None:
+        return ANY
+    low, high = scalar.bounds.low, scalar.bounds.high
+    return Ends(
+        () if low is None else (Dim.of(math.floor(low)),),
+        () if high is None else (Dim.of(math.ceil(high)),),
+    )
+
+
+def _same(of: Integers, node: Node, args: Sequence[Ends]) -> Ends:
+    return args[0]
+
+
+def _constant(of: Integers, node: Node, args: Sequence[Ends]) -> Ends:
+    value = node.attributes["value"].value
+    if not math.isfinite(value):
+        return ANY
+    return Ends((Dim.of(math.floor(value)),), (Dim.of(math.ceil(value)),))
+
+
+def _dim(of: Integers, node: Node, args: Sequence[Ends]) -> Ends:
+    return Ends((Dim.of(node.attributes["dim"]),), (Dim.of(node.attributes["dim"]),))
+
+
+def _position(of: Integers, node: Node, args: Sequence[Ends]) -> Ends:
+    axis = node.attributes["axes"][0] if "axes" in node.attributes else node.attributes["axis"]
+    return up_to(node.args[0].shape[axis])
+
+
+def _cast(of: Integers, node: Node, args: Sequence[Ends]) -> Ends:
+    return ANY if node.dtype.wraps and node.args[0].dtype != bool_ else args[0]
+
+
+def _add(of: Integers, node: Node, args: Sequence[Ends]) -> Ends:
+    one, other = args
+    return Ends(
+        tuple(a + b for a in one.lows for b in other.lows),
+        tuple(a + b for a in one.highs for b in other.highs),
+    )
+
+
+def _neg(of: Integers, node: Node, args: Sequence[Ends]) -> Ends:
+    return Ends(tuple(-end for end in args[0].highs), tuple(-end for end in args[0].lows))
+
+
+def _sub(of: Integers, node: Node, args: Sequence[Ends]) -> Ends:
+    return _add(of, node, [args[0], _neg(of, node, args[1:])])
+
+
+def _mul(of: Integers, node: Node, args: Sequence[Ends]) -> Ends:
+    for one, other in (args, args[::-1]):
+        for factor in set(one.lows) & set(one.highs):
+            if of.holds(factor, ">=", 0):
+                return Ends(*(tuple(end * factor for end in ends) for ends in other))
+            if of.holds(factor, "<", 0):
+                return _neg(of, node, [Ends(*(tuple(-factor * e for e in ends) for ends in other))])
+    if not all(map(of.nonnegative, args)):
+        return ANY
+    highs = (a * b for a in args[0].highs for b in args[1].highs)
+    return Ends((Dim.of(0),), tuple(highs))
+
+
+def _floordiv(of: Integers, node: Node, args: Sequence[Ends]) -> Ends:
+    one, other = args
+    if not any(of.holds(low, ">=", 1) for low in other.lows):
+        return ANY
+    divisor = next((low.constant for low in other.lows if low in other.highs), None)
+    if divisor is not None:
+        return Ends(*(tuple(end // divisor for end in ends) for ends in one))
+    return Ends((Dim.of(0),), one.highs) if of.nonnegative(one) else ANY
+
+
+def _mod(of: Integers, node: Node, args: Sequence[Ends]) -> Ends:
+    one, other = args
+    if not any(of.holds(low, ">=", 1) for low in other.lows):
+        return ANY
+    positive = of.nonnegative(one)
+    if node.op == "fmod" and not positive:
+        return ANY
+    open_end = 1 if node.dtype.is_integer else 0
+    highs = tuple(high - open_end for high in other.highs)
+    return Ends((Dim.of(0),), (*highs, *(one.highs if positive else ())))
+
+
+def _maximum(of: Integers, node: Node, args: Sequence[Ends]) -> Ends:
+    return Ends((*args[0].lows, *args[1].lows), of.joined(args).highs)
+
+
+def _minimum(of: Integers, node: Node, args: Sequence[Ends]) -> Ends:
+    return Ends(of.joined(args).lows, (*args[0].highs, *args[1].highs))
+
+
+def _where(of: Integers, node: Node, args: Sequence[Ends]) -> Ends:
+    """Of either branch; of ``where(z < 0, z + n, z)`` with ``z >= -n`` what n says."""
+    condition, moved, plain = node.args
+    size = _size(moved.args[1]) if moved.op == "add" and moved.args[0] is plain else None
+    if size is not None and counted_from_the_end(node, size) is plain:
+        own = args[1]
+        from_end = Ends(tuple(low + size for low in own.lows), (size - 1,))
+        return of.joined([from_end, Ends((Dim.of(0), *own.lows), own.highs)])
+    return of.joined(args)
+
+
+def _joined(of: Integers, node: Node, args: Sequence[Ends]) -> Ends:
+    return of.joined(args)
+
+
+def _with_zeros(of: Integers, node: Node, args: Sequence[Ends]) -> Ends:
+    return of.joined([args[0], Ends((Dim.of(0),), (Dim.of(0),))])
+
+
+def _abs(of: Integers, node: Node, args: Sequence[Ends]) -> Ends:
+    found = args[0] if of.nonnegative(args[0]) else of.joined([args[0], _neg(of, node, args)])
+    return Ends((*found.lows, Dim.of(0)), found.highs)
+
+
+def _summed(of: Integers, node: Node, args: Sequence[Ends]) -> Ends:
+    """Sums of elements none of which is negative, all along some axes or the first of them."""
+    if not of.nonnegative(args[0]):
+        return ANY
+    over = node.attributes
+    axes = over["axes"] if "axes" in over else (over["axis"],)
+    count = product([node.args[0].shape[axis] for axis in axes])
+    return Ends((Dim.of(0),), tuple(high * count for high in args[0].highs))
+
+
+def _reordered(of: Integers, node: Node, args: Sequence[Ends]) -> Ends:
+    """What is put at ranks along an axis, each element once, is the same elements."""
+    ranked = [axis for axis, place in enumerate(node.args[1:]) if ramp_axis(place) != axis]
+    once = all(node.args[1 + axis].op == "rank" and node.args[1 + axis].attributes["axis"] == axis
+               for axis in ranked)  # fmt: skip
+    whole = node.shape == node.args[0].shape and len(node.args) == 1 + node.rank
+    return args[0] if whole and once and len(ranked) <= 1 else ANY
+
+
+_RULES: Mapping[str, Rule] = {
+    **dict.fromkeys(
+        ("expand", "reshape", "permute", "slice", "diagonal", "detach", "applied", "unwritten",
+         "index", "amax", "amin", "max", "min", "floor", "ceil", "round", "trunc"),
+        _same,
+    ),
+    **dict.fromkeys(("argmax", "argmin", "rank"), _position),
+    **dict.fromkeys(("sum", "cumsum"), _summed),
+    **dict.fromkeys(("mod", "fmod"), _mod),
+    "constant": _constant, "size": _dim, "cast": _cast, "add": _add, "sub": _sub, "neg": _neg,
+    "iota": lambda of, node, args: up_to(node.attributes["length"]),
+    "mul": _mul, "floordiv": _floordiv, "maximum": _maximum, "minimum": _minimum, "where": _where,
+    "concat": _joined, "unslice": _with_zeros, "abs": _abs, "index_add": _reordered,
+}  # fmt: skip
+_OF_FIRST = ("index", "index_add", "detach", "applied", "unwritten")

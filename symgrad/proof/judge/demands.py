@@ -1,0 +1,168 @@
+"""What operations raise without, for the whole call: places in their axes, divisors that are not 0.
+
+In: the traces of a Function.  Out: conditions to print, or why there is no verdict.
+
+A demand is met by the ends of its integers (``ops/integers``), or where the normal form shows that
+no element misses it.  What is left is printed, in terms of the inputs.  [rule: demanded]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from symgrad.ir.assume import Assumption
+from symgrad.ir.dim import Dim, DimLike
+from symgrad.ir.dtype import float64
+from symgrad.ir.function import Demanded, FunctionCase, FunctionGraphs
+from symgrad.ir.graph import Node
+from symgrad.ops.integers import Demand, Ends, Integers
+from symgrad.proof.judge.initialised import vanishes
+from symgrad.proof.oracle.subject import Subject
+from symgrad.proof.report.records import Condition
+from symgrad.proof.words.code import NoSpelling
+from symgrad.proof.words.relations import spelled
+
+SubjectOf = Callable[[FunctionCase, Sequence[Assumption]], Subject]
+
+
+class Raised:
+    """What must hold for no operation to raise that is traced, used or not.
+
+    ``conditions``: to be printed.  ``reason``: why nothing can be said; empty where it can.
+    """
+
+    def __init__(self, traced: Sequence[FunctionGraphs], subject_of: SubjectOf) -> None:
+        self.reason = ""
+        self._cases: dict[Condition, list[str]] = {}
+        for graphs in traced:
+            for case in graphs.cases:
+                if case.demanded:
+                    self._judge(case, subject_of(case, graphs.assumptions), graphs.assumptions)
+        self.conditions = tuple(
+            _where(one, cases) for one, cases in self._cases.items()
+        )  # fmt: skip
+
+    def _judge(self, case: FunctionCase, subject: Subject, declared: Sequence[Assumption]) -> None:
+        integers = Integers(_decides(subject), _of_inputs(subject, declared))
+        for one in case.demanded:
+            demand = Demand(one.node, one.low, one.high, one.apart)
+            if integers.misses(demand):
+                self.reason = f"it raises for all inputs{_line(one)}"
+                return
+            parts = [part for part in _parts(demand) if not integers.meets(part)]
+            parts = [part for part in parts if not vanishes(subject, _missing(part))]
+            if not parts:
+                continue
+            try:
+                found = _condition(demand, parts)
+            except NoSpelling:
+                self.reason = f"it may raise: {_said(demand)} is not shown{_line(one)}"
+                return
+            said = " and ".join(map(str, case.conditions))
+            known = self._cases.setdefault(found, [])
+            known += [said] if said not in known else []
+
+
+def _where(condition: Condition, cases: Sequence[str]) -> Condition:
+    """The condition, with the sizes for which it is one."""
+    if len(cases) != 1 or not cases[0]:
+        return condition
+    code = f"(not ({cases[0]})) | ({condition.code})" if condition.code else ""
+    return Condition(condition.kind, f"{condition.text} where {cases[0]}", code=code)
+
+
+def _parts(demand: Demand) -> Iterator[Demand]:
+    """Its two ends, each for itself."""
+    if demand.apart is not None:
+        yield demand
+    if demand.low is not None:
+        yield Demand(demand.node, low=demand.low)
+    if demand.high is not None:
+        yield Demand(demand.node, high=demand.high)
+
+
+def _missing(part: Demand) -> Node:
+    """1 where an element misses one end of a demand, and 0 elsewhere."""
+    node, graph = part.node, part.node.graph
+    end = part.low if part.low is not None else part.high
+    op = "eq" if end is None else "lt" if part.low is not None else "ge"
+    misses = graph.binary(op, node, part.apart or 0 if end is None else end)
+    return graph.apply("cast", misses, dtype=float64)
+
+
+def _condition(demand: Demand, parts: Sequence[Demand]) -> Condition:
+    """What is printed of the ends that are not shown.  Raises NoSpelling."""
+    said = spelled(demand.node)
+    if demand.apart is not None:
+        code = f"{said.code} != {demand.apart}" if said.code else ""
+        return Condition("index", f"no element of {said.text} is {demand.apart}", code=code)
+    low = next((part.low for part in parts if part.low is not None), None)
+    high = next((part.high for part in parts if part.high is not None), None)
+    pieces = [] if low is None else [f"{low} <= {said.code}"]
+    pieces += [] if high is None else [f"{said.code} < {high}"]
+    code = pieces[0] if len(pieces) == 1 else " & ".join(f"({piece})" for piece in pieces)
+    return Condition("index", _chain(said.text, low, high), code=code if said.code else "")
+
+
+def _chain(text: str, low: Dim | None, high: Dim | None) -> str:
+    return f"{'' if low is None else f'{low} <= '}{text}{'' if high is None else f' < {high}'}"
+
+
+def _said(demand: Demand) -> str:
+    if demand.apart is not None:
+        return f"that no divisor is {demand.apart}"
+    return _chain("each place", demand.low, demand.high)
+
+
+def _line(one: Demanded) -> str:
+    return f" ({one.location})" if one.location is not None else ""
+
+
+# -- what is known
+
+
+def index_ranges(subject: Subject, declared: Sequence[Assumption]) -> list[Condition]:
+    """The ranges that integer inputs are taken to lie in, for how they are used."""
+    found = []
+    for name, size in _taken(subject, declared):
+        least, most = f"0 <= {name}", f"{name} < {size}"
+        found.append(Condition("index", f"{least} < {size}", code=f"({least}) & ({most})"))
+    return found
+
+
+def _taken(subject: Subject, declared: Sequence[Assumption]) -> Iterator[tuple[str, Dim]]:
+    """Integer inputs of which nothing is declared, and the size that each is taken to be below."""
+    known = {assumption.name for assumption in declared if assumption.extent is not None}
+    for name, use in sorted(subject.sampler.uses.items()):
+        if use.bounds and name not in known:
+            yield name, use.bounds[0]
+
+
+def _of_inputs(subject: Subject, declared: Sequence[Assumption]) -> Callable[[str], Ends]:
+    """What is declared of integer inputs, or printed of them."""
+    below = {one.name: one.extent for one in declared if one.extent is not None}
+    below |= dict(_taken(subject, declared))
+    found = {name: Ends((Dim.of(0),), (Dim.of(size) - 1,)) for name, size in below.items()}
+    return lambda name: found.get(name, Ends())
+
+
+def _decides(subject: Subject) -> Callable[[DimLike, str, DimLike], bool | None]:
+    """Relations between sizes that hold for all that are at least 1, or as the case says."""
+    given = [
+        gap for one in subject.conditions
+        if (gap := _gap(Dim.of(one.left), one.relation, one.right)) is not None
+    ]
+
+    def decide(left: DimLike, relation: str, right: DimLike) -> bool | None:
+        gap = _gap(Dim.of(left), relation, right)
+        if gap is None:
+            return None
+        return any((gap - one).at_least(0, least_size=1) for one in (Dim.of(0), *given)) or None
+
+    return decide
+
+
+def _gap(left: Dim, relation: str, right: DimLike) -> Dim | None:
+    """What is not negative where a relation holds."""
+    gaps = {">=": left - right, ">": left - right - 1, "<=": right - left, "<": right - left - 1}
+    return gaps.get(relation)
