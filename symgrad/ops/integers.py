@@ -97,7 +97,7 @@ def ramp_axis(node: Node) -> int | None:
 
 
 class Integers:
-    """The ends of the nodes of one graph.  ``known``: those of inputs, by name."""
+    """The ends of the nodes of one graph.  ``known``: those of integer inputs, by name."""
 
     def __init__(self, decide: Decide, known: Callable[[str], Ends]) -> None:
         self._decide, self._known = decide, known
@@ -113,7 +113,7 @@ class Integers:
 
     def _own(self, node: Node) -> Ends:
         if node.op == "input":
-            return self._known(str(node.attributes["name"]))
+            return self._known(str(node.attributes["name"])) if node.dtype.is_integer else ANY
         if node.dtype == bool_:
             return TRUTH
         rule = _RULES.get(node.op)
@@ -244,6 +244,8 @@ def _sub(of: Integers, node: Node, args: Sequence[Ends]) -> Ends:
 def _mul(of: Integers, node: Node, args: Sequence[Ends]) -> Ends:
     for one, other in (args, args[::-1]):
         for factor in set(one.lows) & set(one.highs):
+            if factor == 0:
+                return one
             if of.holds(factor, ">=", 0):
                 return Ends(*(tuple(end * factor for end in ends) for ends in other))
             if of.holds(factor, "<", 0):
@@ -286,7 +288,7 @@ def _minimum(of: Integers, node: Node, args: Sequence[Ends]) -> Ends:
 
 def _where(of: Integers, node: Node, args: Sequence[Ends]) -> Ends:
     """Of either branch; of ``where(z < 0, z + n, z)`` with ``z >= -n`` what n says."""
-    condition, moved, plain = node.args
+    _, moved, plain = node.args
     size = _size(moved.args[1]) if moved.op == "add" and moved.args[0] is plain else None
     if size is not None and counted_from_the_end(node, size) is plain:
         own = args[1]

@@ -231,7 +231,9 @@ def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
     observed = _observed(traced) or _unwritten(traced)
     if observed:
         return _failed(graphs, observed)
-    raised = Raised(traced, subject_of)
+    pushes = [options.pushes] if isinstance(options.pushes, FunctionGraphs) else []
+    meant = [options.surrogate] if options.surrogate is not None else []
+    raised = Raised([*traced, *pushes, *meant], subject_of)
     if raised.reason:
         return _failed(graphs, raised.reason)
     if calls.wide and options.wide is not None:

@@ -208,9 +208,7 @@ def _at(input: Any, dim: int, index: SelectedTensor) -> tuple[Any, ...]:
     return (*[slice(None)] * axis_of(dim, as_tensor(input).ndim), index)
 
 
-def _put_slices(
-    input: Any, dim: int, index: Any, value: Any, *, from_end: bool = False
-) -> Tensor:
+def _put_slices(input: Any, dim: int, index: Any, value: Any, *, from_end: bool = False) -> Tensor:
     """``from_end``: do negative places count from the end?"""
     if isinstance(index, SelectedTensor):
         written = fresh(as_tensor(input).node)

@@ -3,8 +3,9 @@
 In: an ``Equation``.  Out: the node of its result.  Fills ``RULES``.
 
 A place must lie in its axis, as everywhere in symgrad: what JAX does with one that does not (clip
-it, drop it, fill in NaN) is not part of the graph.  jax.numpy adds the size to a negative index
-before it gathers; here that index is taken as it is.
+it, drop it, fill in NaN) is not part of the graph, so that such calls are left out by a condition
+(``frontend/demands.py``).  jax.numpy adds the size to a negative index before it gathers; an index
+that is an input is taken as it is.
 """
 
 from __future__ import annotations
@@ -226,8 +227,9 @@ def _dynamic_slice(equation: Equation) -> Node:
                 whole = [size if one == axis else found.shape[one] for one in range(found.rank)]
                 found = part(session, found, first, whole)
             continue
-        step = session.apply("iota", length=size)
-        places = session.apply("add", session.expand(session.cast(start, int64), (size,)), step)
+        places = session.expand(session.cast(start, int64), (size,))
+        if size != 1:
+            places = session.apply("add", places, session.apply("iota", length=size))
         order = (axis, *(one for one in range(found.rank) if one != axis))
         taken = session.apply("index", permute(session, found, order), places)
         found = permute(session, taken, tuple(order.index(one) for one in range(found.rank)))

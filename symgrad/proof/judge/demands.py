@@ -149,7 +149,8 @@ def _of_inputs(subject: Subject, declared: Sequence[Assumption]) -> Callable[[st
 def _decides(subject: Subject) -> Callable[[DimLike, str, DimLike], bool | None]:
     """Relations between sizes that hold for all that are at least 1, or as the case says."""
     given = [
-        gap for one in subject.conditions
+        gap
+        for one in subject.conditions
         if (gap := _gap(Dim.of(one.left), one.relation, one.right)) is not None
     ]
 
