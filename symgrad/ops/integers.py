@@ -185,7 +185,8 @@ def _read(node: Node) -> Sequence[Node]:
     if node.dtype == bool_ or node.op not in _RULES:
         return ()
     if node.op == "where":
-        return node.args[1:]
+        condition, *branches = node.args
+        return [*branches, *(condition.args if condition.op in _OPPOSITE else ())]
     return node.args[:1] if node.op in _OF_FIRST else node.args
 
 
@@ -287,14 +288,40 @@ def _minimum(of: Integers, node: Node, args: Sequence[Ends]) -> Ends:
 
 
 def _where(of: Integers, node: Node, args: Sequence[Ends]) -> Ends:
-    """Of either branch; of ``where(z < 0, z + n, z)`` with ``z >= -n`` what n says."""
-    _, moved, plain = node.args
+    """Of either branch, with what the condition says of what stands in it."""
+    condition, moved, plain = node.args
+    branches = []
+    for branch, own, held in ((moved, args[0], True), (plain, args[1], False)):
+        said = _compared(condition, branch, held, args[2:])
+        branches.append(Ends((*own.lows, *said.lows), (*own.highs, *said.highs)))
     size = _size(moved.args[1]) if moved.op == "add" and moved.args[0] is plain else None
     if size is not None and counted_from_the_end(node, size) is plain:
-        own = args[1]
-        from_end = Ends(tuple(low + size for low in own.lows), (size - 1,))
-        return of.joined([from_end, Ends((Dim.of(0), *own.lows), own.highs)])
-    return of.joined(args)
+        branches[0] = Ends(branches[0].lows, (*branches[0].highs, size - 1))
+    return of.joined(branches)
+
+
+_OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
+_TURNED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
+
+
+def _compared(condition: Node, branch: Node, held: bool, sides: Sequence[Ends]) -> Ends:
+    """What a comparison says of one of its sides, of whose ends are ``sides``."""
+    if not sides or branch not in condition.args:
+        return ANY
+    relation = condition.op if held else _OPPOSITE[condition.op]
+    other = sides[1]
+    if branch is condition.args[1]:
+        relation, other = _TURNED[relation], sides[0]
+    apart = int(branch.dtype.is_integer)
+    if relation == "eq":
+        return other
+    if relation in ("lt", "le"):
+        step = apart if relation == "lt" else 0
+        return Ends((), tuple(high - step for high in other.highs))
+    if relation in ("gt", "ge"):
+        step = apart if relation == "gt" else 0
+        return Ends(tuple(low + step for low in other.lows), ())
+    return ANY
 
 
 def _joined(of: Integers, node: Node, args: Sequence[Ends]) -> Ends:

@@ -3,7 +3,7 @@
 In: the traces of a Function.  Out: conditions to print, or why there is no verdict.
 
 A demand is met by the ends of its integers (``ops/integers``), or where the normal form shows that
-no element misses it.  What is left is printed, in terms of the inputs.  [rule: demanded]
+no element misses it.  What is left is printed, in terms of the inputs.
 """
 
 from __future__ import annotations
@@ -92,7 +92,10 @@ def _missing(part: Demand) -> Node:
 
 def _condition(demand: Demand, parts: Sequence[Demand]) -> Condition:
     """What is printed of the ends that are not shown.  Raises NoSpelling."""
-    said = spelled(demand.node)
+    node = demand.node
+    while node.op in ("expand", "reshape", "permute"):
+        node = node.args[0]
+    said = spelled(node)
     if demand.apart is not None:
         code = f"{said.code} != {demand.apart}" if said.code else ""
         return Condition("index", f"no element of {said.text} is {demand.apart}", code=code)

@@ -1,0 +1,157 @@
+"""Places that a program computes: the ends of integers, and what is printed where one may be off."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+from symgrad.frontend.facts import SizeFacts
+from symgrad.frontend.session import Session, activate
+from symgrad.frontend.tensor import fresh
+from symgrad.ir.dim import Dim
+from symgrad.ir.dtype import float64, int64
+from symgrad.ir.graph import Node
+from symgrad.ir.types import TensorType
+from symgrad.ops.integers import Ends, Integers, up_to
+from symgrad.passes.evaluate import evaluate
+from tests.suite.adversarial.program import class_of, class_text
+
+BOUNDED = [
+    "x.argmax(0)", "x.argmin(0) - 1", "n - 1 - x.argmax(0)", "-x.argmax(0) * 3 + n", "x.argsort(0)",
+    "x.argsort(0, descending=True) + 1", "x.topk(1, 0)[1]", "(x > 1).long() * 7 - 2",
+    "(x > 0).long().sum(0)", "(x > 0).long().cumsum(0)", "sg.arange(n)", "sg.arange(n) // 2",
+    "(sg.arange(n) * 2 - n) % n", "k % n", "k.clamp(0, n - 1)", "(k - 5).clamp(-1, 3)",
+    "sg.where(x > 0, sg.arange(n), n)", "x.sign().long() * 2", "x.round().clamp(0, 3).long()",
+    "sg.maximum(sg.arange(n) - 3, x.argmax(0))", "abs(x.argmax(0) - n)", "idx + 1", "idx[x.argmax(0)]",
+    "sg.where(idx - 2 < 0, idx - 2 + n, idx - 2)", "sg.cat([idx, x.argsort(0) + 2])", "idx * idx",
+    "(x.sigmoid() * 5).long()", "sg.zeros(n, dtype=sg.int64) - 3", "x.argsort(0).flip(0) - n",
+]  # fmt: skip
+"""Integers that have ends; ``k`` is any integer, ``idx`` lies in ``0..n - 1``."""
+FREE = ["k", "(x * 3).long()", "x.argmax(0) + k", "k * n", "x.floor().long()"]
+
+
+def ends_of(text: str) -> tuple[Ends, Node]:
+    session = Session(SizeFacts(), dtype=float64)
+    n = Dim.size("n")
+    with activate(session):
+        names = {
+            name: fresh(session.graph.input(name, TensorType(dtype, (n,))))
+            for name, dtype in (("x", float64), ("k", int64), ("idx", int64))
+        }
+        made = eval(text, {"sg": sg, **names, "n": names["x"].shape[0]}).node
+    known = Integers(session.facts.decide, lambda name: up_to(n if name == "idx" else None))
+    return known.of(made), made
+
+
+@pytest.mark.parametrize("text", BOUNDED)
+def test_all_elements_lie_between_the_ends(text: str) -> None:
+    ends, node = ends_of(text)
+    assert ends.lows
+    assert ends.highs
+    for n in (1, 2, 3, 5, 8):
+        for seed in range(6):
+            random = np.random.default_rng(seed)
+            feeds = {
+                "x": random.normal(size=n) * 3, "k": random.integers(-9, 9, n),
+                "idx": random.integers(0, n, n),
+            }  # fmt: skip
+            used = {name: feeds[name] for name in feeds if name in text}
+            (found,) = evaluate([node], used, {"n": n})
+            assert all(low.at({"n": n}) <= found.min() for low in ends.lows)
+            assert all(found.max() <= high.at({"n": n}) for high in ends.highs)
+
+
+@pytest.mark.parametrize("text", FREE)
+def test_what_may_be_anything_has_no_ends(text: str) -> None:
+    ends, _ = ends_of(text)
+    assert not (ends.lows and ends.highs)
+
+
+def judged(forward: str, backward: str, *inputs: str) -> sg.Report:
+    """Of the inputs ``x``, ``y`` ... of the shapes ``inputs``, or of ``x`` alone."""
+    text = class_text("Judged", forward, backward, "xyz"[: len(inputs) or 1])
+    return sg.verify(class_of("Judged", text, sg), *(inputs or "n"))
+
+
+SQUARE = "x * x"
+RIGHT = {
+    "x[x.argmax(0)] | sg.zeros_like(x).index_add(0, x.argmax(0).reshape(1), g.reshape(1))",
+    "x[x.argmax(0)] | g * sg.one_hot(x.argmax(0), x.shape[0])",
+    "x[x.argmax(0) - 1] | made = sg.zeros_like(x)\nmade[x.argmax(0) - 1] = g\nmade",
+    "x * x | 2 * g * x + 0 * x[x.argsort(0)]",
+    "x * x | 2 * g * x + 0 * x[sg.arange(x.shape[0]) // 2]",
+    "x * x | 2 * g * x + 0 * x.gather(0, sg.arange(x.shape[0]).flip(0))",
+    "x * x | 2 * g * x + 0 * sg.one_hot((x > 1).long(), 2).sum()",
+    "x.topk(1, 0)[0] | g * sg.one_hot(x.argmax(0), x.shape[0])",
+    "x.sort(0)[0] | sg.zeros_like(x).scatter(0, x.argsort(0), g)",
+}
+"""Forward and backward, right at every place, and without a place that may be off."""
+COMPUTED = {
+    "x[x.argmax(0) + 1] | 0": "x.argmax(0) + 1 < n",
+    "x.gather(0, (x > 1).long()) | 0": "(x > 1).to(sg.int64) < n",
+    "x.index_select(0, x.max(0)[1] - 1) | 0": "0 <= x.argmax(0) - 1",
+    "x[(x * 3).long()] | 0": "-n <= (x * 3).to(sg.int64) < n",
+    "x.index_select(0, (x * 3).long()) | 0": "0 <= (x * 3).to(sg.int64) < n",
+    "sg.one_hot(x.argmax(0) - 1, x.shape[0]) | 0": "0 <= x.argmax(0) - 1",
+    "sg.arange(x.shape[0]) // (sg.arange(x.shape[0]) - 1) | 0": (
+        "no element of sg.arange(n) - 1 is 0"
+    ),
+    "sg.arange(x.shape[0]) % (x > 1).long() | 0": "no element of (x > 1).to(sg.int64) is 0",
+}
+"""What backward computes for nothing, and the condition of that."""
+
+
+@pytest.mark.parametrize("program", sorted(RIGHT))
+def test_right_code_has_no_condition_on_its_places(program: str) -> None:
+    report = judged(*program.split(" | "))
+    assert report.verdict is sg.PROVED, str(report)
+    assert not [one for one in report.conditions if one.kind == "index"]
+
+
+@pytest.mark.parametrize("program", COMPUTED)
+def test_a_place_that_may_be_off_is_a_condition_although_nobody_reads_it(program: str) -> None:
+    made = program.split(" | ")[0]
+    report = judged(SQUARE, f"unused = {made}\n2 * g * x")
+    assert report.verdict is sg.PROVED, str(report)
+    assert [one.text for one in report.conditions if one.kind == "index"] == [COMPUTED[program]]
+
+
+@pytest.mark.parametrize("program", COMPUTED)
+def test_what_forward_raises_without_is_a_condition_too(program: str) -> None:
+    made = program.split(" | ")[0]
+    report = judged(f"unused = {made}\nx * x", "2 * g * x")
+    assert report.verdict is sg.PROVED, str(report)
+    assert [one.text for one in report.conditions if one.kind == "index"] == [COMPUTED[program]]
+
+
+@pytest.mark.parametrize(
+    "place", ["x.argmax(0) - 1", "(x > 1).long().sum(0) - 1", "-1 - x.argmin(0)"]
+)  # fmt: skip
+def test_a_negative_place_in_brackets_counts_from_the_end(place: str) -> None:
+    nowhere = judged(f"x[{place}]", f"g * (sg.arange(x.shape[0]) == {place})")
+    assert nowhere.verdict is sg.REFUTED, str(nowhere)
+    counted = judged(f"x[{place}]", f"made = sg.zeros_like(x)\nmade[{place}] += g\nmade")
+    assert counted.verdict is sg.PROVED, str(counted)
+    assert not [one for one in counted.conditions if one.kind == "index"]
+
+
+@pytest.mark.parametrize(
+    "place", ["x.argmax(0) + x.shape[0]", "-1 - x.argmax(0) - x.shape[0]", "(x > 9).long() - 2000"]
+)
+def test_a_place_that_is_never_right_leaves_nothing_to_prove(place: str) -> None:
+    report = judged(SQUARE, f"unused = x.gather(0, ({place}).reshape(-1))\n2 * g * x")
+    fits = "2000" not in place  # of 2001 elements, it would be
+    assert report.verdict is (sg.UNDECIDED if fits else report.verdict), str(report)
+    assert report.verdict is not sg.PROVED, str(report)
+
+
+def test_an_input_of_two_axes_lies_in_both() -> None:
+    report = judged(
+        "x[z] + y[z]",
+        "x.new_zeros(x.shape).index_add(0, z, g), y.new_zeros(y.shape).index_add(0, z, g), None",
+        "n", "m", "i64[k]",
+    )  # fmt: skip
+    assert report.verdict is sg.PROVED, str(report)
+    found = {one.text for one in report.conditions if one.kind == "index"}
+    assert found == {"0 <= z < n", "z < m"}
