@@ -62,7 +62,7 @@ READERS: dict[str, Callable[[Any, Any, int], Any]] = {
 }
 POINTS = [
     torch.tensor(values, dtype=torch.float64)
-    for values in ([1.5], [0.5], [0.5, 1.5], [3.0, 1.0, 2.0], [0.2, 0.3, 0.1], [-0.5, 1.5, 4.0, 0.5])
+    for values in ([1.5], [0.5], [0.5, 1.5], [3.0, 1.0, 2.0], [0.2, 0.3, 0.1], [-0.5, 1.5, 4, 0.5])
 ]  # fmt: skip
 
 
@@ -113,7 +113,7 @@ def test_a_backward_is_proved_only_where_torch_does_not_raise(place: str, reader
     conditions = [one for one in report.inputs["x"].conditions if one.kind == "index"]
     for x in POINTS:
         if raises(function, x):
-            assert any(one.code and not holds(one.code, x) for one in conditions), str(report)
+            assert any(not (one.code and holds(one.code, x)) for one in conditions), str(report)
 
 
 KNOWN = [

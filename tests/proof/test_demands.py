@@ -1,4 +1,4 @@
-"""Places that a program computes: the ends of integers, and what is printed where one may be off."""
+"""Places that a program computes: the ends of integers, and conditions where one may be off."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ BOUNDED = [
     "(x > 0).long().sum(0)", "(x > 0).long().cumsum(0)", "sg.arange(n)", "sg.arange(n) // 2",
     "(sg.arange(n) * 2 - n) % n", "k % n", "k.clamp(0, n - 1)", "(k - 5).clamp(-1, 3)",
     "sg.where(x > 0, sg.arange(n), n)", "x.sign().long() * 2", "x.round().clamp(0, 3).long()",
-    "sg.maximum(sg.arange(n) - 3, x.argmax(0))", "abs(x.argmax(0) - n)", "idx + 1", "idx[x.argmax(0)]",
+    "sg.maximum(sg.arange(n) - 3, x.argmax(0))", "abs(x.argmax(0) - n)", "idx + 1",
+    "idx[x.argmax(0)]",
     "sg.where(idx - 2 < 0, idx - 2 + n, idx - 2)", "sg.cat([idx, x.argsort(0) + 2])", "idx * idx",
     "(x.sigmoid() * 5).long()", "sg.zeros(n, dtype=sg.int64) - 3", "x.argsort(0).flip(0) - n",
 ]  # fmt: skip
