@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 import symgrad as sg  # noqa: E402
 
 pytestmark = pytest.mark.peers
+Function: Any = torch.autograd.Function
 
 PLACES: dict[str, Callable[[Any, int], Any]] = {
     "argmax": lambda x, n: x.argmax(),
@@ -69,7 +70,7 @@ POINTS = [
 def unread(place: Callable[[Any, int], Any], reader: Callable[[Any, Any, int], Any]) -> Any:
     """A right backward that computes something for nothing."""
 
-    class Unread(torch.autograd.Function):
+    class Unread(Function):
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
             ctx.save_for_backward(x)
@@ -139,7 +140,7 @@ COUNTED = ["brackets", "take", "take_along_dim"]
 def test_a_negative_place_that_torch_counts_from_the_end_is_no_zero(reader: str) -> None:
     read = READERS[reader]
 
-    class Previous(torch.autograd.Function):
+    class Previous(Function):
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
             ctx.save_for_backward(x)
