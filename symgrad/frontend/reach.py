@@ -46,6 +46,7 @@ import numpy as np
 from symgrad.budgets import MOST_STATE
 from symgrad.errors import Location
 from symgrad.frontend.function import METHODS, Function, attributes_of, class_of, raw_method
+from symgrad.frontend.identities import ASKED, compared, parameters_of
 from symgrad.frontend.optimised import asks_optimisation
 from symgrad.frontend.replaced import references
 from symgrad.frontend.sizes import FRAMES
@@ -374,7 +375,8 @@ class Reach:
     same in every call; ``told``: what is read of the machine and of settings.  ``names``: of all
     code.  ``codes``: the functions that were met, and ``spaces``, their globals; ``cached``: those
     that keep their results.  ``fixed``: the identities of what is reached otherwise than by a
-    place.  ``identities``: the names of ``operator.is_``.
+    place.  ``identities``: the names of ``operator.is_``; ``numbers``: of parameters that are
+    numbers.
     """
 
     places: list[Place] = field(default_factory=list)
@@ -387,6 +389,7 @@ class Reach:
     names: set[str] = field(default_factory=set)
     fixed: set[int] = field(default_factory=set)
     identities: list[str] = field(default_factory=list)
+    numbers: set[str] = field(default_factory=set)
     _seen: dict[int, Any] = field(default_factory=dict)
     _modules: dict[int, tuple[ModuleType, str, set[str]]] = field(default_factory=dict)
     _globals: dict[int, tuple[Place, set[str]]] = field(default_factory=dict)
@@ -434,6 +437,16 @@ class Reach:
     def tells_saved(self) -> bool:
         """May the code tell a tensor from another object for it: by ``is``, by what it sets?"""
         return bool(self.tensors or self.marked)
+
+    def compare_numbers(self, function: Any) -> None:
+        """Note where numbers are compared by identity."""
+        raw = (raw_method(class_of(function), name)[0] for name in METHODS)
+        own = frozenset(code for one in raw if (code := getattr(one, "__code__", None)) is not None)
+        for what, where in compared(self.codes, self.spaces, self.numbers, own):
+            if what == ASKED:
+                self.asked.append(Asked(what, where))
+            else:
+                self.told.append(Asked(str(Asked(what, where)), None))
 
     # -- following
 
@@ -566,6 +579,7 @@ class Reach:
 
     def _optimised(self, value: FunctionType) -> None:
         """What a function does by ``python -O`` only."""
+        self.numbers.update(parameters_of(value))
         for text, where in asks_optimisation(value.__code__, value.__globals__):
             self.told.append(Asked(text, where))
 
@@ -1006,6 +1020,7 @@ def reached(function: Any) -> Reach:
     """What a Function reaches."""
     found = Reach()
     found.function(function)
+    found.compare_numbers(function)
     return found
 
 

@@ -264,6 +264,11 @@ class Session:
         self._require(Dim.of(left), relation if decided else OPPOSITE[relation], Dim.of(right))
         return decided
 
+    def holds(self, left: DimLike, relation: str, right: DimLike) -> bool:
+        """``truth`` of what Python would raise for otherwise: a call for no elements does not."""
+        decided = self.facts.decide(left, relation, right)
+        return self.truth(left, relation, right) if decided is None else decided
+
     def _require(self, left: Dim, relation: str, right: Dim) -> None:
         """Remember a relation that holds only because sizes are at least 1."""
         if self._with_zero.decide(left, relation, right) is None:
@@ -382,7 +387,9 @@ def activate(session: Session) -> Iterator[Session]:
 
 
 _TOOLS = ("numpy", "sympy", "torch", "jax", "jaxlib", "contextlib")
-_REFUSALS = (ValueError, AssertionError, RuntimeError, IndexError)
+_ARITHMETIC = tuple(f"symgrad.frontend.{name}" for name in ("sizes", "refusals", "plain"))
+"""What computes with symbols: what it refuses is refused where the program computes."""
+_REFUSALS = (ValueError, AssertionError, RuntimeError, IndexError, ArithmeticError)
 
 
 def blame(error: BaseException) -> tuple[Location | None, bool]:
@@ -399,7 +406,7 @@ def blame(error: BaseException) -> tuple[Location | None, bool]:
         module = trace.tb_frame.f_globals.get("__name__") or ""
         code = trace.tb_frame.f_code
         root, _, _ = module.partition(".")
-        asked_for = root == "symgrad" and code.co_name == "__getattr__"
+        asked_for = root == "symgrad" and (code.co_name == "__getattr__" or module in _ARITHMETIC)
         if root not in _TOOLS and not asked_for:
             own = root != "symgrad" and root not in sys.stdlib_module_names
             if root != "symgrad" and not code.co_filename.startswith("<frozen "):

@@ -12,7 +12,7 @@ import math
 import operator
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from symgrad.frontend.integers import (
     truncated,
 )
 from symgrad.frontend.questions import note_limit, observed
+from symgrad.frontend.refusals import check, never_refused
 from symgrad.frontend.session import active, current
 from symgrad.ir import dim as dims
 from symgrad.ir.dim import Dim
@@ -154,7 +155,8 @@ class _Symbolic:
         compute = _UFUNCS.get(ufunc.__name__)
         if compute is None or method != "__call__" or kwargs:
             return NotImplemented
-        return compute(*(_plain(value) for value in inputs))
+        with never_refused() if ufunc.__name__ in _OF_FLOATS else nullcontext():
+            return compute(*(_plain(value) for value in inputs))
 
     def node(self, dtype: DType) -> Node:
         """It as a number of the graph in progress."""
@@ -379,8 +381,8 @@ class SymInt(_Symbolic):
             if other < 0:
                 sign = 1 - 2 * (self % 2)
                 return sign if other == -1 else sign * _float("pow", -other, self)
-            if other == 0 and self > 0:
-                return other
+            if other == 0:
+                return other ** self._compared_with_zero()
         return _float("pow", other, self)
 
     def __eq__(self, other: object) -> bool:
@@ -401,6 +403,10 @@ class SymInt(_Symbolic):
     def __ge__(self, other: Any) -> bool:
         return self._compare(">=", other)
 
+    def _compared_with_zero(self) -> int:
+        """1, 0 or -1."""
+        return 1 if self > 0 else 0 if self == 0 else -1
+
     def _compare(self, relation: str, other: Any) -> bool:
         if isinstance(other, (float, np.floating)):
             if not math.isfinite(other) or (relation in ("==", "!=") and other % 1):
@@ -416,6 +422,8 @@ def _power_of_two(places: int) -> int:
 
 
 def _integer(left: Any, right: Any, compute: Callable[[Dim, Dim], Dim], op: str) -> Any:
+    if op in ("floordiv", "mod") and is_size(left) and is_size(right):
+        check(op, (left, right))
     if is_size(left) and is_size(right):
         return as_size(compute(as_dim(left), as_dim(right)))
     return _float(op, left, right)
@@ -425,13 +433,19 @@ def _float(op: str, left: Any, right: Any) -> Any:
     for side in (left, right):
         if not isinstance(side, (int, float, np.number, _Symbolic)):
             return NotImplemented
+    check(op, (left, right))
     if op == "pow" and isinstance(right, float) and abs(right) == 0.5:
-        return computed("sqrt" if right > 0 else "rsqrt", (left,))
-    return computed(op, (left, right))
+        return _made("sqrt" if right > 0 else "rsqrt", (left,))
+    return _made(op, (left, right))
 
 
 def computed(op: str, args: tuple[Any, ...]) -> SymFloat:
-    """The float ``op(*args)`` of numbers, sizes and such floats."""
+    """The float ``op(*args)`` of numbers, sizes and such floats.  Raises what Python raises."""
+    check(op, args)
+    return _made(op, args)
+
+
+def _made(op: str, args: tuple[Any, ...]) -> SymFloat:
     symbols = [arg for arg in args if isinstance(arg, SymFloat)]
     made = next((found for arg in symbols if (found := arg.derived(op, args)) is not None), None)
     return SymFloat(op, args) if made is None else made
@@ -701,6 +715,10 @@ _UFUNCS: dict[str, Callable[..., Any]] = {
     "equal": operator.eq, "not_equal": operator.ne, "less": operator.lt,
     "less_equal": operator.le, "greater": operator.gt, "greater_equal": operator.ge,
 }  # fmt: skip
+
+
+_OF_FLOATS = ("divide", "true_divide", "power", "sqrt", "log", "exp")
+"""Those that give NaN or infinities where Python raises."""
 
 
 # -- math's functions of sizes, during a trace

@@ -80,7 +80,7 @@ def shape_of(sizes: Sequence[Any]) -> tuple[Dim, ...]:
 def whole_shape(shape: Sequence[Dim]) -> Sequence[Dim]:
     """The shape itself.  Raises OperationCallError for a negative size."""
     for size in shape:
-        if size.constant is not None and size.constant < 0:
+        if not current().holds(size, ">=", 0):
             shown = ", ".join(map(str, shape))
             raise OperationCallError(
                 f"Trying to create tensor with negative dimension {size}: [{shown}]",

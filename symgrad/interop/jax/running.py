@@ -14,6 +14,7 @@ traced what they did before.
 
 from __future__ import annotations
 
+import math
 import operator
 import sys
 import threading
@@ -32,6 +33,7 @@ from symgrad.frontend.questions import note_limit, observed
 from symgrad.frontend.request import Request
 from symgrad.frontend.session import Session, active
 from symgrad.frontend.sizes import SIZE_MATH, as_size
+from symgrad.interop.jax.quotients import number_of, with_number
 from symgrad.interop.jax.sizes import JaxDim, sizes
 
 _ERRORS: Any = next(
@@ -40,6 +42,10 @@ _ERRORS: Any = next(
 _INCONCLUSIVE: Any = jax.errors.InconclusiveDimensionOperation
 _FOR_TRACERS = "_check_for_tracers"
 _ABSENT: Any = object()
+_DIVISIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "truediv": operator.truediv, "floordiv": operator.floordiv, "mod": operator.mod,
+    "divmod": divmod,
+}  # fmt: skip
 _ASKING = ("jax._src.core.", "jax._src.errors.")
 """Modules of JAX that ask a value on behalf of their callers."""
 
@@ -180,15 +186,33 @@ _MATH: dict[str, Callable[..., Any]] = {
 
 
 def _math(self: Any, name: str, args: Any) -> Any:
-    """What a function of ``math`` gives for sizes."""
-    return _MATH[name](*(_number(one) if isinstance(one, JaxDim) else one for one in args))
+    """What a function of ``math`` gives for sizes.  Raises what Python raises."""
+    known = [number_of(one) for one in args]
+    found = None if any(one is None for one in known) else getattr(math, name)(*known)
+    traced = _MATH[name](*(_number(one) if isinstance(one, JaxDim) else one for one in args))
+    return with_number(traced, found)
 
 
 def _power(original: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: Any, power: Any, modulo: Any = None) -> Any:
         if is_traced_here() and isinstance(power, (int, float)) and (power < 0 or power % 1):
-            return _number(self) ** power
+            return with_number(_number(self) ** power, _sized(self) ** power)
         return original(self, power, modulo)
+
+    return method
+
+
+def _divided(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    """A division of sizes, which raises what Python raises."""
+    is_reflected = name.startswith("r")
+    compute: Callable[[Any, Any], Any] = _DIVISIONS[name.removeprefix("r")]
+
+    def method(self: Any, other: Any) -> Any:
+        sides = (_sized(self), number_of(other)) if is_traced_here() and asker(2) else (None, None)
+        if sides[1] is None:
+            return original(self, other)
+        found = compute(*(sides[::-1] if is_reflected else sides))
+        return with_number(original(self, other), found)
 
     return method
 
@@ -241,6 +265,9 @@ def _replacements() -> Iterator[tuple[Any, str, Any]]:
     for name in ("__str__", "__repr__", "__format__"):
         yield JaxDim, name, _noted("the text of a size is asked for", getattr(JaxDim, name))
     yield JaxDim, "__bool__", _truth
+    for name in _DIVISIONS:
+        for known in (name, f"r{name}"):
+            yield JaxDim, f"__{known}__", _divided(known, getattr(JaxDim, f"__{known}__"))
     yield JaxDim, "__pow__", _power(JaxDim.__pow__)
     yield JaxDim, "__getattribute__", _attribute(JaxDim.__getattribute__)
     yield JaxDim, SIZE_MATH, _math

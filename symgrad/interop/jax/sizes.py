@@ -42,11 +42,16 @@ _MADE: dict[str, Callable[[Dim, Dim], Dim]] = {
 
 
 class Sizes:
-    """The sizes of one trace.  ``unequal``: those that JAX took for unequal, in order."""
+    """The sizes of one trace.
+
+    ``unequal``: those that JAX took for unequal, in order.  ``numbers``: our numbers for floats
+    that are made of sizes, by the identity of what JAX traces.
+    """
 
     def __init__(self) -> None:
         self.scope = export.SymbolicScope()
         self.unequal: list[tuple[Any, Any]] = []
+        self.numbers: dict[int, tuple[Any, Any]] = {}
         self._names: dict[str, str] = {}
         self._symbols: dict[str, Any] = {}
 
