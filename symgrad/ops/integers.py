@@ -69,10 +69,10 @@ def counted_from_the_end(place: Node, size: Dim) -> Node | None:
         return None
     (plain, zero), moved = node.args[0].args, node.args[1]
     fits = moved.op == "add" and moved.args[0] is plain and node.args[2] is plain
-    return plain if fits and _size(zero) == 0 and _size(moved.args[1]) == size else None
+    return plain if fits and size_of(zero) == 0 and size_of(moved.args[1]) == size else None
 
 
-def _size(node: Node) -> Dim | None:
+def size_of(node: Node) -> Dim | None:
     """The size that all elements of an integer node are."""
     node = bare(node)
     if node.op == "size":
@@ -80,6 +80,18 @@ def _size(node: Node) -> Dim | None:
     if node.op == "constant" and node.dtype.is_integer:
         return Dim.of(int(node.attributes["value"].value))
     return None
+
+
+def numbers_of(node: Node) -> list[Dim] | None:
+    """The sizes, numbers among them, that the elements of a node are; None where one is another."""
+    node = bare(node)
+    if node.op != "concat":
+        found = size_of(node)
+        return None if found is None else [found]
+    parts = [numbers_of(arg) for arg in node.args]
+    if None in parts:
+        return None
+    return list(dict.fromkeys(size for part in parts if part is not None for size in part))
 
 
 def ramp_axis(node: Node) -> int | None:
@@ -294,7 +306,7 @@ def _where(of: Integers, node: Node, args: Sequence[Ends]) -> Ends:
     for branch, own, held in ((moved, args[0], True), (plain, args[1], False)):
         said = _compared(condition, branch, held, args[2:])
         branches.append(Ends((*own.lows, *said.lows), (*own.highs, *said.highs)))
-    size = _size(moved.args[1]) if moved.op == "add" and moved.args[0] is plain else None
+    size = size_of(moved.args[1]) if moved.op == "add" and moved.args[0] is plain else None
     if size is not None and counted_from_the_end(node, size) is plain:
         branches[0] = Ends(branches[0].lows, (*branches[0].highs, size - 1))
     return of.joined(branches)

@@ -90,6 +90,8 @@ RIGHT = {
 """Forward and backward, right at every place, and without a place that may be off."""
 COMPUTED = {
     "x[x.argmax(0) + 1] | 0": "x.argmax(0) + 1 < n",
+    "x[[0, -2]] | 0": "0 <= n - 2",
+    "x[[0, 5, 7]] | 0": "7 < n",
     "x.gather(0, (x > 1).long()) | 0": "(x > 1).to(sg.int64) < n",
     "x.index_select(0, x.max(0)[1] - 1) | 0": "0 <= x.argmax(0) - 1",
     "x[(x * 3).long()] | 0": "-n <= (x * 3).to(sg.int64) < n",

@@ -137,7 +137,9 @@ def resolve(tensor: Tensor, key: Any) -> Chosen:
                 axis += node.rank
             else:
                 axes.append(axis)
-                places.append(scattering.from_the_end(node, view.node.shape[axis]))
+                if isinstance(item, Tensor):  # the negative entries of a list are counted already
+                    node = scattering.from_the_end(node, view.node.shape[axis])
+                places.append(node)
                 axis += 1
     if mask is not None and places:
         raise UnsupportedOpError(

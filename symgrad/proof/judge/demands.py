@@ -15,7 +15,7 @@ from symgrad.ir.dim import Dim, DimLike
 from symgrad.ir.dtype import float64
 from symgrad.ir.function import Demanded, FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Node
-from symgrad.ops.integers import Demand, Ends, Integers
+from symgrad.ops.integers import Demand, Ends, Integers, numbers_of
 from symgrad.proof.judge.initialised import vanishes
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.report.records import Condition
@@ -54,7 +54,7 @@ class Raised:
             if not parts:
                 continue
             try:
-                found = _condition(demand, parts)
+                found = _of_numbers(demand, parts) or _condition(demand, parts)
             except NoSpelling:
                 self.reason = f"it may raise: {_said(demand)} is not shown{_line(one)}"
                 return
@@ -88,6 +88,29 @@ def _missing(part: Demand) -> Node:
     op = "eq" if end is None else "lt" if part.low is not None else "ge"
     misses = graph.binary(op, node, part.apart or 0 if end is None else end)
     return graph.apply("cast", misses, dtype=float64)
+
+
+def _of_numbers(demand: Demand, parts: Sequence[Demand]) -> Condition | None:
+    """The same of places that are numbers and sizes, ``2 < n``; None for others."""
+    numbers = numbers_of(demand.node)
+    if numbers is None or demand.apart is not None:
+        return None
+    plain = [number for number in numbers if number.constant is not None]
+    ends = sorted(plain, key=lambda number: number.constant or 0)
+    others = [number for number in numbers if number not in plain]
+    said = []
+    for part in parts:
+        low, high = part.low, part.high
+        if low is not None:
+            least = [one for one in (*ends[:1], *others) if not one.at_least(low, least_size=1)]
+            said += [f"{low} <= {one}" for one in least]
+        elif high is not None:
+            most = [
+                one for one in (*ends[-1:], *others) if not high.at_least(one + 1, least_size=1)
+            ]
+            said += [f"{one} < {high}" for one in most]
+    text = " and ".join(said)
+    return Condition("index", text, code=text) if text else None
 
 
 def _condition(demand: Demand, parts: Sequence[Demand]) -> Condition:
