@@ -93,6 +93,8 @@ def _plain_function(function: Any, seen: set[int]) -> bool:
     names = _names(function.__code__)
     if names is None or vars(function).keys() - {"once_differentiable"}:
         return False
+    if "__name__" in names.globals:
+        return False
     if any(asks_optimisation(function.__code__, function.__globals__)):
         return False
     defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())

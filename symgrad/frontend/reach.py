@@ -595,6 +595,11 @@ class Reach:
             read = surroundings(space, chain)
             if read is not None:
                 (self.told if read.known else self.asked).append(Asked(read.text, where))
+        for module in sorted(found.imports & sys.modules.keys()):
+            for name in sorted(found.names):
+                read = surroundings({module: sys.modules[module]}, (module, name))
+                if read is not None and read.known:
+                    self.told.append(Asked(read.text, found.lines.get(name)))
         for name in sorted(found.names & _TELLING) if "jax" in sys.modules else ():
             if _names_of_jax(name, space):
                 said = f"{name} is used, by which a program can tell a trace from a call"

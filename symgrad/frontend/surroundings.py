@@ -51,7 +51,7 @@ _SETTINGS = re.compile(
     r"|torch\.(autograd\.|autograd\.grad_mode\.)?is_(multithreading|view_replay)_enabled$"
     r"|torch\.backends\.|torch\.(compiler|_dynamo|onnx|jit)\.is_\w+$"
     r"|torch\.distributed\.(is|get)_\w+$|torch\.utils\.data\.get_worker_info$"
-    r"|jax\.config\.\w+$|numpy\.(geterr|get_printoptions|getbufsize)$|sys\.(flags|getrecursionlimit)\b"
+    r"|jax\.config\.\w+$|warnings\.(filters|showwarning|defaultaction|onceregistry)$|numpy\.(geterr|get_printoptions|getbufsize)$|sys\.(flags|getrecursionlimit)\b"
 )
 _HARMLESS = re.compile(r"\.(is|are|get)_\w+$")
 _SHOWN = (bool, int, str, tuple, type(None))
@@ -72,6 +72,8 @@ def read(space: Mapping[str, Any], chain: tuple[str, ...]) -> Read | None:
 
     ``chain``: a name of the module ``space``, and attributes of it.
     """
+    if chain == ("__name__",):
+        return Read(f"__name__ is {space.get('__name__')!r}, as when it was judged", True)
     path, value = _resolved(space, chain)
     if not path:
         return None
