@@ -29,6 +29,7 @@ class Demands:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._found: dict[Demand, Location | None] = {}
+        self._wholes: dict[str, Node] = {}
 
     def of(self, node: Node) -> None:
         """Note what a node demands."""
@@ -37,9 +38,25 @@ class Demands:
             if one.apart is None or guest is None or not guest.divides_by_zero:
                 self.note(one)
 
-    def note(self, demand: Demand) -> None:
-        """Note a demand, beside the line that is traced."""
-        self._found.setdefault(demand, current_location.get() or here())
+    def note(self, demand: Demand, location: Location | None = None) -> None:
+        """Note a demand, beside a line, or that which is traced."""
+        self._found.setdefault(demand, location or current_location.get() or here())
+
+    def stands_for(self, element: str, whole: Node) -> None:
+        """An input of this name is any element of ``whole``."""
+        self._wholes[element] = whole
+
+    @property
+    def count(self) -> int:
+        """How many demands there are."""
+        return len(self._found)
+
+    def taken_since(self, count: int) -> list[tuple[Demand, Location | None]]:
+        """All demands but the first, which are no longer noted here."""
+        found = list(self._found.items())[count:]
+        for demand, _ in found:
+            del self._found[demand]
+        return found
 
     def counts_from_the_front(self, node: Node) -> bool:
         """Are places not negative, where no input that they are computed from is?"""
@@ -55,4 +72,9 @@ class Demands:
         )  # fmt: skip
 
     def _integers(self, known: Callable[[str], Ends]) -> Integers:
-        return Integers(self._session.facts.decide, known)
+        def of(name: str) -> Ends:
+            whole = self._wholes.get(name)
+            return known(name) if whole is None else found.of(whole)
+
+        found = Integers(self._session.facts.decide, of)
+        return found

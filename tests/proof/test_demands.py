@@ -158,3 +158,20 @@ def test_an_input_of_two_axes_lies_in_both() -> None:
     assert report.verdict is sg.PROVED, str(report)
     found = {one.text for one in report.conditions if one.kind == "index"}
     assert found == {"0 <= z < n", "z < m"}
+
+
+@pytest.mark.parametrize(
+    ("place", "said"), [("r.argmax(0)", set()), ("r.argmax(0) + 1", {"x.argmax(1) + 1 < m"})]
+)
+def test_places_inside_vmap_are_those_of_the_whole_batch(place: str, said: set[str]) -> None:
+    made = f"sg.vmap(lambda r: sg.one_hot({place}, x.shape[1]))(x)"
+    report = judged(SQUARE, f"unused = {made}\n2 * g * x", "n m")
+    assert report.verdict is sg.PROVED, str(report)
+    assert {one.text for one in report.conditions if one.kind == "index"} == said
+
+
+def test_an_element_of_places_is_one_of_them() -> None:
+    made = "sg.vmap(lambda r, place: r[place])(x, x.argmax(1))"
+    report = judged(SQUARE, f"unused = {made}\n2 * g * x", "n m")
+    assert report.verdict is sg.PROVED, str(report)
+    assert not [one for one in report.conditions if one.kind == "index"]

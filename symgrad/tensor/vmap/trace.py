@@ -45,12 +45,18 @@ def traced_vmap(
     size = elements.size
     if size is None:
         raise errors.TensorValueError("vmap: at least one of in_dims must be a number")
+    before = session.demanded.count
     result = func(*given, **named)
     out_axes = structures.broadcast(out_dims, result, "out_dims")
     nodes = [_node(value) for value, _ in structures.leaves(result, out_axes)]
     elements.check_unwritten()
     inputs = {element: Batched(whole, True) for element, whole in elements.whole.items()}
-    found = iter(batch(nodes, inputs, size, {"applied": partial(_unmarked, session)}))
+    demanded = session.demanded.taken_since(before)
+    every = [*nodes, *(demand.node for demand, _ in demanded)]
+    batched = batch(every, inputs, size, {"applied": partial(_unmarked, session)})
+    for (demand, location), one in zip(demanded, batched[len(nodes) :], strict=True):
+        session.demanded.note(demand._replace(node=one.node), location)
+    found = iter(batched[: len(nodes)])
 
     def leave(value: Any, axis: int | None) -> SymbolicTensor:
         one = next(found)
@@ -99,6 +105,7 @@ class _Elements:
         element = self.session.graph.input(name, TensorType(node.dtype, whole.shape[1:]))
         del self.session.graph.inputs[name]
         self.whole[element] = whole
+        self.session.demanded.stands_for(name, whole)
         found = fresh(element)
         self.tensors.append((found, element))
         return found
