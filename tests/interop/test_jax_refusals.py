@@ -44,3 +44,30 @@ def test_what_no_size_is_refused_by_is_proved(text: str) -> None:
     report = _report(text)
     assert str(report.verdict) == "PROVED"
     assert "  if " not in str(report)
+
+
+NUMBERS = (
+    ("1 / (a - 5)", "a < 5 or a > 5"), ("(a - 5) ** -1", "a < 5 or a > 5"),
+    ("1 / (1 + a * a)", "for all real a "), ("7 % (a - 5)", "a = 2.0"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "values"), NUMBERS)
+def test_a_plain_number_is_proved_where_nothing_is_raised(text: str, values: str) -> None:
+    compute = eval(f"lambda a: {text}")
+
+    def scaled(x: Any, a: float = 2.0) -> Any:
+        return x * a
+
+    def backward(a: Any, x: Any, g: Any) -> Any:
+        try:
+            compute(a)
+        except ArithmeticError:
+            return (3 * g,)
+        return (g * a,)
+
+    op = jax.custom_vjp(scaled, nondiff_argnums=(1,))
+    op.defvjp(lambda x, a: (x * a, x), backward)
+    report = sg.verify(op, "n", timeout=None)
+    assert str(report.verdict) == "PROVED"
+    assert values in str(report).splitlines()[0]

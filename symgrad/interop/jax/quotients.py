@@ -1,4 +1,4 @@
-"""Numbers that Python makes of JAX's sizes: ``1 / n``, ``math.sqrt(n) - 2``.
+"""Numbers that Python makes of JAX's sizes and of plain numbers: ``1 / n``, ``alpha - 2``.
 
 In: a value that JAX traces, and our number of the same value.  Out: the value, which takes along
 what Python computes with it, so that what Python raises is raised (``frontend.refusals``).
@@ -17,15 +17,16 @@ from symgrad.interop.jax.sizes import JaxDim, sizes
 
 
 class SizeNumber(DynamicJaxprTracer):  # type: ignore[misc]
-    """What JAX traces in the place of a float that Python makes of sizes."""
+    """What JAX traces in the place of a float of Python's, or of what it makes of sizes."""
 
     __slots__ = ()
 
 
 def with_number(traced: Any, number: Any) -> Any:
     """What JAX traces, with our number for it."""
-    if type(traced) in (DynamicJaxprTracer, SizeNumber) and isinstance(number, (SymFloat, SymInt)):
-        traced.__class__ = SizeNumber
+    if isinstance(number, (SymFloat, SymInt)) and isinstance(traced, DynamicJaxprTracer):
+        if not issubclass(type(traced), SizeNumber):
+            traced.__class__ = SizeNumber
         sizes().numbers[id(traced)] = (traced, number)
     return traced
 
@@ -34,7 +35,7 @@ def number_of(value: Any) -> Any:
     """Our number for a size, a float that was made of sizes, or a Python number; None for else."""
     if isinstance(value, JaxDim):
         return as_size(sizes().ours(value))
-    if type(value) is SizeNumber:
+    if issubclass(type(value), SizeNumber):
         return sizes().numbers.get(id(value), (None, None))[1]
     return value if type(value) in (int, float) else None
 

@@ -17,7 +17,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax._src.config import traceback_filtering
-from jax._src.interpreters.partial_eval import DynamicJaxprTracer
 
 from symgrad.errors import ControlFlowError, OperationError, ShapeError, SymgradError
 from symgrad.frontend.caller import asker, module_of
@@ -27,6 +26,7 @@ from symgrad.frontend.session import blame, current
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.interop.jax.dtypes import ours, theirs
 from symgrad.interop.jax.equations import cuts, evaluate
+from symgrad.interop.jax.quotients import SizeNumber, with_number
 from symgrad.interop.jax.sizes import sizes
 from symgrad.ir.dim import Size
 from symgrad.ir.dtype import DType
@@ -36,7 +36,7 @@ flatten = jax.tree_util.tree_flatten
 unflatten = jax.tree_util.tree_unflatten
 
 
-class _TracedNumber(DynamicJaxprTracer):  # type: ignore[misc]
+class _TracedNumber(SizeNumber):
     """What JAX traces in the place of a Python number: ``isinstance`` tells the program that."""
 
     __slots__ = ()
@@ -93,6 +93,7 @@ def run(
             leaves[place] = value
             if is_plain_number(whole[place]) or any(whole[place] is one for one in numbers):
                 value.__class__ = _TracedNumber
+                with_number(value, whole[place])
         rest = iter(leaves)
         values = [
             unflatten(one.structure, [next(rest) for _ in one.leaves]) for one in arguments
