@@ -708,6 +708,27 @@ def test_what_more_special_shapes_refute_is_a_condition() -> None:
     assert condition.text == ("the shapes are x[n, m] (the gradient of x is wrong for x[n, n, n])")
 
 
+class Overlap(sg.Function):
+    """Both are matrices with as many rows; forward names the rows of the first."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        rows = a.shape[0]
+        ctx.save_for_backward(a, b)
+        return (a.reshape(rows, -1) * b.reshape(rows, -1)).sum(1)
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, b = ctx.saved_tensors
+        return grad.unsqueeze(1) * b, grad.unsqueeze(1) * a
+
+
+def test_the_first_axis_stays_where_all_behind_it_become_one() -> None:
+    report = sg.verify(Overlap)
+    assert report.verdict == "PROVED"
+    assert "a[n, m], b[n, m]" in report.inferred
+
+
 FITTING = (
     (WeightNorm, "the shapes are v[n, m], g[n] (the gradient of v is wrong for v[n, m], g[k, m])"),
     (Contrast, "the shapes are a[n, m], b[n, m] (backward fails for a[n, m], b[k, m])"),

@@ -180,10 +180,11 @@ def _parted(old: Sequence[Dim], new: Sequence[Dim]) -> tuple[Dim, int] | None:
 def _one_axis(old: Sequence[Dim], new: Sequence[Dim]) -> list[tuple[Dim, Dim]]:
     """What the size of a single axis would have to be, where no more than one size is not known.
 
-    The last axis of several is to stay where all before it become one.
+    The last axis of several is to stay where all before it become one, and the first where all
+    behind it do.
     """
-    if len(new) == 2 and new[0] == -1 and len(old) > 1:
-        return [(old[-1], new[1])]
+    if len(new) == 2 and -1 in new and len(old) > 1:
+        return [(old[-1], new[1]) if new[0] == -1 else (old[0], new[0])]
     if len(old) != 1 and new and -1 not in new:
         return _one_of_several(old, new)
     if len(old) != 1 or not new or -1 in new:
