@@ -102,9 +102,11 @@ def _beside(
     one: InputReport, reports: Sequence[tuple[str, Report]], name: str
 ) -> Iterator[Condition]:
     """The conditions of the proofs that are printed nowhere else."""
+    held = {c.text.replace(" = ", " == ", 1) for c in one.suggested_under if c.kind == "value"}
     for _, report in reports:
         for condition in report.inputs[name].conditions:
-            if condition not in one.conditions and condition not in one.suggested_under:
+            known = condition in one.conditions or condition in one.suggested_under
+            if not known and condition.code not in held:
                 yield condition
 
 
