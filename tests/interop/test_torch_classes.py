@@ -104,7 +104,6 @@ REFUSED = {
     "value": "return x * float(x.sum())",
     "value of a number": "return x * round(x.sum().item())",
     "branch": "return x if x.sum() > 0 else -x",
-    "loop": "return sum((one for one in x), x)",
     "half": "return x.half().float()",
     "complex": "return torch.view_as_real(torch.fft.fft(x)).sum() + x",
 }
@@ -128,10 +127,16 @@ def _said(body: str, spec: str) -> str:
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_traced_is_said_with_its_line(name: str) -> None:
-    spec = "3" if name != "loop" else "n"
-    assert "<user>:2" in _said(REFUSED[name], spec)
+    assert "<user>:2" in _said(REFUSED[name], "3")
     # what the program does with the error says nothing of real calls
-    assert "<user>:4" in _said(_handling(REFUSED[name]), spec)
+    assert "<user>:4" in _said(_handling(REFUSED[name]), "3")
+
+
+def test_a_loop_over_a_tensor_is_judged_for_some_sizes() -> None:
+    body = "return sum(one for one in x) + 0 * x.sum()"
+    report = sg.verify(_named(body), "n", suggest=False)
+    assert "not for every n: a loop over a tensor needs a number" in str(report)
+    assert "<user>:4" in _said(_handling(body), "n")
 
 
 def test_nothing_is_written_outside() -> None:
