@@ -335,7 +335,7 @@ def for_sizes(
     base = reports[max(reports)]
     by_words = {f"for {name} = {number}": reports[number] for number in sorted(reports)}
     numbers = ", ".join(map(str, sorted(reports)))
-    only = Condition("size", f"{name} is one of {numbers}")
+    only = Condition("size", f"{name} is one of {numbers}", code=f"{name} in ({numbers},)")
     inputs = {
         key: replace(one, conditions=(*one.conditions, only)) if one.verdict is Verdict.PROVED
         else one

@@ -177,13 +177,16 @@ def reach(value: Scalar, digits: int | None = None) -> Fraction:
     return found
 
 
+_LESS = 1 - Fraction(1, 10**6)  # what is cut off is less than a unit: 0.3125 is not 0.3124999999
+
+
 def outward(value: Scalar, digits: int | None = None) -> Fraction:
     """How much greater in size the number that is meant may be: it may also be cut."""
     found = reach(value, digits)
     if not found or not isinstance(value, float) or is_long(value) or is_single(value):
         return found
     count = digits or len(Decimal(repr(value)).normalize().as_tuple().digits)
-    return 2 * found if count >= LONG_CUT_DIGITS else found
+    return 2 * found * _LESS if count >= LONG_CUT_DIGITS else found
 
 
 def slack(value: Scalar, digits: int | None = None, *, own: bool = False) -> Fraction:
