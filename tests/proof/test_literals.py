@@ -180,7 +180,7 @@ def test_a_number_of_eight_digits_may_be_cut() -> None:
     assert _verdict("0.12345679 * x", "g * 0.12345678").verdict != sg.PROVED  # a whole unit
     assert _verdict("0.1234569 * x", "g * 0.123456").verdict != sg.PROVED  # of six digits
     for written in ("0.3124999999", "0.3125000001"):  # a whole unit beside a number of four digits
-        assert _verdict("(0.5 * x) ** 3 / 1.2", f"g * {written} * x * x").verdict == sg.REFUTED
+        assert _verdict("(0.5 * x) ** 3 / 1.2", f"g * {written} * x * x").verdict != sg.PROVED
 
 
 def test_short_literals_are_meant_as_written() -> None:
