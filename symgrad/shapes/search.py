@@ -195,8 +195,7 @@ class _Search:
         asks for, a tensor has an axis less, or tensors have as many axes as backward takes their
         shapes apart into.
         """
-        wide, _ = self._trace(found)
-        todo, seen = deque([found]), {found.specs}
+        todo, seen, single = deque([found]), {found.specs}, 0
         for _ in range(FITTING_TRIALS):
             if not todo:
                 break
@@ -204,7 +203,9 @@ class _Search:
             graphs, _ = self._trace(trial)
             if graphs is None:
                 continue
-            if trial is not found and _fits(graphs) and _single(graphs) <= _single(wide):
+            if trial is found:
+                single = _single(graphs)
+            elif _fits(graphs) and _single(graphs) <= single:
                 return replace(self._found(trial), guess=self._presences(trial))
             for other in self._near(trial, graphs):
                 if other.specs not in seen:
@@ -785,14 +786,13 @@ def _fits(graphs: FunctionGraphs) -> bool:
     return _problem(graphs) is None and all(one.returned is one.node for one in gradients)
 
 
-def _single(graphs: FunctionGraphs | None) -> int:
+def _single(graphs: FunctionGraphs) -> int:
     """How many axes of outputs have the size 1, whatever the sizes of the inputs.
 
     Shapes that add to them are not taken because backward fits them: a sum over such an axis does
     nothing, so that one over a wrong axis would not show.
     """
-    nodes = [] if graphs is None else graphs.cases[0].outputs
-    return sum(dim.constant == 1 for node in nodes for dim in node.shape)
+    return sum(dim.constant == 1 for node in graphs.cases[0].outputs for dim in node.shape)
 
 
 def _problem(graphs: FunctionGraphs) -> SymgradError | None:
