@@ -313,7 +313,7 @@ def _holds(tree: ast.expr, space: Mapping[str, Any]) -> np.ndarray:
         return left & right if isinstance(tree.op, ast.BitAnd) else left | right
     if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, (ast.Invert, ast.Not)):
         return ~_holds(tree.operand, space)
-    if not isinstance(tree, ast.Compare):
+    if not isinstance(tree, ast.Compare) or not all(type(each) in _ORDERS for each in tree.ops):
         return np.asarray(_value(tree, space)).astype(bool)
     sides = [_value(side, space) for side in (tree.left, *tree.comparators)]
     tests = [
@@ -321,6 +321,9 @@ def _holds(tree: ast.expr, space: Mapping[str, Any]) -> np.ndarray:
         for operator, left, right in zip(tree.ops, sides, sides[1:], strict=False)
     ]
     return np.asarray(np.logical_and.reduce(np.broadcast_arrays(*tests)))
+
+
+_ORDERS = (ast.Eq, ast.NotEq, ast.Gt, ast.GtE, ast.Lt, ast.LtE)
 
 
 def _related(operator: ast.cmpop, left: Any, right: Any) -> np.ndarray:
