@@ -394,8 +394,8 @@ CUSTOM_OP_POINTS = 160
 
 REPLAY_SECONDS = 20
 """Processor time of a real call, with its difference quotients, of a refuted Function."""
-REPLAY_WAIT = 60
-"""Seconds after which a real call is ended that waits for something."""
+REPLAY_REST, REPLAY_WAIT = 60.0, 600.0
+"""Seconds without processor time, and in all, after which a real call is ended that waits."""
 REPLAY_MEMORY = 2 << 30
 """Bytes that a real call may take beside what the process has."""
 

@@ -4,7 +4,7 @@ In: what is to be done, and limits on its processor time, its time and its memor
 returned, pickled, or ``ChildEnded``, which says how the child ended without it.
 
 The child is a fork: it has what was imported before.  What it prints is dropped; what it changes
-in memory is changed in the child alone.
+in memory is changed in the child alone.  ``said_by`` waits in the same way for a program.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import os
 import pickle
 import select
 import signal
+import subprocess
 import sys
 import time
 import warnings
@@ -32,21 +33,58 @@ class ChildEnded(Exception):
     """A child ended without a result; the text says how."""
 
 
+class Patience:
+    """How long a process is waited for: ``wall`` seconds, and ``rest`` without processor time.
+
+    On a busy machine a process takes longer, but it does not rest.  None for no limit.
+    """
+
+    def __init__(self, process: int, wall: float | None, rest: float | None) -> None:
+        self.process, self.wall, self.rest = process, wall, rest
+        self.started = self.looked = time.monotonic()
+        self.taken = _taken(process)
+
+    @property
+    def left(self) -> float | None:
+        """The seconds until ``lost`` may say something else."""
+        ends = ((self.started, self.wall), (self.looked, self.rest))
+        left = [start + limit for start, limit in ends if limit is not None]
+        return max(min(left) - time.monotonic(), 0) if left else None
+
+    def lost(self) -> str:
+        """Why the process is to be killed; empty while it is not."""
+        now = time.monotonic()
+        if self.wall is not None and now >= self.started + self.wall:
+            return f"it did not end within {self.wall:g} s"
+        if self.rest is None or now < self.looked + self.rest:
+            return ""
+        before, self.looked, self.taken = self.taken, now, _taken(self.process)
+        rests = before is not None and before == self.taken
+        return f"it waited for something for {self.rest:g} s" if rests else ""
+
+
+def _taken(process: int) -> list[str] | None:
+    """The processor time that a process has taken, as Linux counts it; None where nothing says."""
+    with suppress(OSError), open(f"/proc/{process}/stat") as file:
+        return file.read().rpartition(")")[2].split()[11:13] or None
+    return None
+
+
 class Child:
     """A child process that does ``work``.
 
-    ``cpu``: seconds of processor time; ``wall``: seconds until it is killed; ``memory``: bytes that
-    it may take beside what this process has; None for no limit.
+    ``cpu``: seconds of processor time; ``wall``: seconds until it is killed; ``rest``: seconds
+    without processor time until it is; ``memory``: bytes that it may take beside what this process
+    has; None for no limit.
     """
 
     def __init__(
         self, work: Callable[[], Any], *, cpu: float | None = None, wall: float | None = None,
-        memory: int | None = None,
+        rest: float | None = None, memory: int | None = None,
     ) -> None:  # fmt: skip
-        self.cpu, self.wall, self.memory = cpu, wall, memory
-        self.started = time.monotonic()
+        self.cpu = cpu
         self.answer = b""
-        self.late = False
+        self.late = ""
         self.status: int | None = None
         self.pipe, end = os.pipe()
         with warnings.catch_warnings():
@@ -59,6 +97,7 @@ class Child:
             os.close(self.pipe)
             _run(work, end, cpu, memory)
         os.close(end)
+        self.patience = Patience(self.process, wall, rest)
 
     def fileno(self) -> int:
         """The descriptor that can be read when the child has something to say, for ``select``."""
@@ -66,17 +105,16 @@ class Child:
 
     @property
     def left(self) -> float | None:
-        """The seconds until the child is killed."""
-        return None if self.wall is None else self.started + self.wall - time.monotonic()
+        """The seconds until it is to be read again, to see whether it is late."""
+        return self.patience.left
 
     def read(self) -> bool:
         """Take what can be read without waiting; True once the child has ended.
 
         A child that is late is killed.
         """
-        left = self.left
-        if left is not None and left <= 0:
-            self.late = True
+        self.late = self.late or self.patience.lost()
+        if self.late:
             self.kill()
         while select.select([self.pipe], [], [], 0)[0]:
             part = os.read(self.pipe, 1 << 16)
@@ -89,8 +127,7 @@ class Child:
     def result(self) -> Any:
         """What the work returned, once the child has ended.  Raises ChildEnded."""
         while self.status is None and not self.read():
-            left = self.left
-            select.select([self.pipe], [], [], None if left is None else max(left, 0))
+            select.select([self.pipe], [], [], self.left)
         try:
             done, value = pickle.loads(self.answer)
         except Exception as error:  # cut off in the middle
@@ -111,28 +148,56 @@ class Child:
 
     def _how(self) -> str:
         assert self.status is not None
-        code = os.waitstatus_to_exitcode(self.status)
-        if self.late:
-            return f"it did not end within {self.wall:g} s"
-        if code == -signal.SIGXCPU and self.cpu is not None:
-            return f"it did not end within {self.cpu:g} s of processor time"
-        if code < 0:
-            with suppress(ValueError):
-                return f"it ended the process with {signal.Signals(-code).name}"
-        return f"it ended the process with status {code}"
+        return self.late or _how_ended(os.waitstatus_to_exitcode(self.status), self.cpu)
 
 
 def in_child(
     work: Callable[[], Any], *, cpu: float | None = None, wall: float | None = None,
-    memory: int | None = None,
+    rest: float | None = None, memory: int | None = None,
 ) -> Any:  # fmt: skip
     """What ``work`` returns in a child process.  Raises ChildEnded."""
-    child = Child(work, cpu=cpu, wall=wall, memory=memory)
+    child = Child(work, cpu=cpu, wall=wall, rest=rest, memory=memory)
     try:
         return child.result()
     except BaseException:
         child.kill()
         raise
+
+
+def said_by(
+    process: subprocess.Popen[bytes], task: bytes, *, cpu: float, wall: float, rest: float
+) -> bytes:  # fmt: skip
+    """What a program answers to ``task``; it calls ``limit_processor_time`` of ``cpu`` itself.
+
+    Raises ChildEnded.
+    """
+    patience, late = Patience(process.pid, wall, rest), ""
+    given: bytes | None = task
+    with process:
+        try:
+            while not late:
+                try:
+                    said, _ = process.communicate(given, timeout=patience.left)
+                    break
+                except subprocess.TimeoutExpired:
+                    given, late = None, patience.lost()
+        finally:
+            process.kill()
+    if late:
+        raise ChildEnded(late)
+    if process.returncode:
+        raise ChildEnded(_how_ended(process.returncode, cpu))
+    return said
+
+
+def _how_ended(code: int, cpu: float | None) -> str:
+    """How a process ended without an answer, by its exit code."""
+    if code == -signal.SIGXCPU and cpu is not None:
+        return f"it did not end within {cpu:g} s of processor time"
+    if code < 0:
+        with suppress(ValueError):
+            return f"it ended the process with {signal.Signals(-code).name}"
+    return f"it ended the process with status {code}"
 
 
 # -- in the child
@@ -171,12 +236,18 @@ def _limit(cpu: float | None, memory: int | None) -> None:
         signal.signal(number, signal.SIG_DFL)
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        if cpu is not None:
-            seconds = max(1, round(cpu))
-            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
+    if cpu is not None:
+        limit_processor_time(cpu)
     if memory is not None:
         with suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_DATA, (_data() + memory,) * 2)
+
+
+def limit_processor_time(seconds: float) -> None:
+    """End this process after so many seconds of processor time, all its threads together."""
+    with suppress(NameError, ValueError, OSError):
+        least = max(1, round(seconds))
+        resource.setrlimit(resource.RLIMIT_CPU, (least, least + 5))
 
 
 def _data() -> int:

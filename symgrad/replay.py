@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.budgets import REPLAY_MEMORY, REPLAY_SECONDS, REPLAY_WAIT
+from symgrad.budgets import REPLAY_MEMORY, REPLAY_REST, REPLAY_SECONDS, REPLAY_WAIT
 from symgrad.children import POSSIBLE, ChildEnded, in_child
 from symgrad.frontend.function import surrogate_of
 from symgrad.frontend.guests import Call, Given, Measured
@@ -338,7 +338,7 @@ def _in_fork(guest: Any, original: Any, call: Call) -> Measured | str:
         return work()[1]
     try:
         done, found = in_child(
-            work, cpu=REPLAY_SECONDS, wall=REPLAY_WAIT, memory=REPLAY_MEMORY
+            work, cpu=REPLAY_SECONDS, wall=REPLAY_WAIT, rest=REPLAY_REST, memory=REPLAY_MEMORY
         )  # fmt: skip
     except ChildEnded as error:
         return str(error)

@@ -205,7 +205,7 @@ def scan(
 def _ended(running: dict[int, Child]) -> Iterator[tuple[int, Child]]:
     """The children that have ended; waits for one."""
     left = [one for child in running.values() if (one := child.left) is not None]
-    select.select(list(running.values()), [], [], max(min(left), 0) if left else None)
+    select.select(list(running.values()), [], [], min(left) if left else None)
     for number, child in running.items():
         if child.read():
             yield number, child
@@ -236,7 +236,7 @@ def _result(source: Source, child: Child) -> Scanned:
         said = SymgradError(
             f"judging it came to no end: {error}", location=Location(str(source.file), source.line)
         )
-        return Scanned(source, error=said, seconds=time.monotonic() - child.started)
+        return Scanned(source, error=said, seconds=time.monotonic() - child.patience.started)
 
 
 # -- in the child

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from typing import Any
@@ -13,7 +15,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import symgrad as sg  # noqa: E402
-from symgrad.children import ChildEnded, in_child  # noqa: E402
+from symgrad import children  # noqa: E402
+from symgrad.children import ChildEnded, in_child, said_by  # noqa: E402
 from symgrad.frontend.guests import Call, Given, NotMeasured  # noqa: E402
 from symgrad.frontend.request import bind  # noqa: E402
 from symgrad.frontend.trace import trace_request  # noqa: E402
@@ -292,6 +295,7 @@ def test_a_child_that_ends_badly_says_how() -> None:
         (lambda: bytearray(1 << 31), {"memory": 1 << 28}, "memory"),
         (_hang, {"cpu": 1}, "processor time"),
         (lambda: time.sleep(60), {"wall": 0.1}, "within 0.1 s"),
+        (lambda: time.sleep(60), {"rest": 0.2}, "waited for something for 0.2 s"),
         (lambda: os._exit(3), {}, "status 3"),
         (lambda: os.kill(os.getpid(), 11), {}, "SIGSEGV"),
         (lambda: math.sqrt(-1), {}, "ValueError"),
@@ -299,6 +303,37 @@ def test_a_child_that_ends_badly_says_how() -> None:
     for work, limits, said in cases:
         with pytest.raises(ChildEnded, match=said):
             in_child(work, **limits)
+
+
+def _program(text: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-c", "import os, sys, time; " + text]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def test_a_program_that_ends_badly_says_how() -> None:
+    limits = {"cpu": 1, "wall": 60, "rest": 60}
+    echo = _program("sys.stdout.write(sys.stdin.read())")
+    assert said_by(echo, b"a" * 200_000, cpu=1, wall=60, rest=60) == b"a" * 200_000
+    limited = "from symgrad.children import limit_processor_time as f; f(1)"
+    cases = [
+        ("time.sleep(60)", {"wall": 0.1}, "within 0.1 s"),
+        ("time.sleep(60)", {"rest": 0.5}, "waited for something for 0.5 s"),
+        (f"exec({limited!r})\nwhile True: pass", {}, "processor time"),
+        ("os._exit(3)", {}, "status 3"),
+    ]
+    for text, changed, said in cases:
+        with pytest.raises(ChildEnded, match=said):
+            said_by(_program(text), b"", **{**limits, **changed})
+
+
+def test_a_process_that_works_does_not_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter([0.0, 30, 60, 119, 120, 180])
+    taken = iter([["1", "0"], ["2", "0"], ["2", "1"], ["2", "1"]])
+    monkeypatch.setattr(children.time, "monotonic", lambda: next(times))
+    monkeypatch.setattr(children, "_taken", lambda process: next(taken))
+    patience = children.Patience(1, None, 60)
+    found = [patience.lost() for _ in range(5)]
+    assert found == ["", "", "", "", "it waited for something for 60 s"]
 
 
 class Squared(Function):

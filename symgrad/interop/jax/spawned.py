@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from symgrad.budgets import REPLAY_SECONDS, REPLAY_WAIT
+from symgrad.budgets import REPLAY_REST, REPLAY_SECONDS, REPLAY_WAIT
+from symgrad.children import ChildEnded, limit_processor_time, said_by
 from symgrad.frontend.guests import Call, Measured, NotMeasured
 from symgrad.interop.jax.containers import Layout, laid_out
 from symgrad.interop.jax.measuring import measured
@@ -44,17 +45,18 @@ def measured_all(real: Real, calls: Sequence[Call]) -> list[Measured | str]:
     task = None if place is None else _task(real, place, calls)
     if task is None:
         return [_one(real.function, real.layout, call) for call in calls]
+    process = subprocess.Popen(
+        [sys.executable, "-m", __name__],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        env={**os.environ, "JAX_PLATFORMS": "cpu", "JAX_ENABLE_X64": "1"},
+    )  # fmt: skip
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", __name__], input=task, capture_output=True, check=False,
-            timeout=REPLAY_WAIT,
-            env={**os.environ, "JAX_PLATFORMS": "cpu", "JAX_ENABLE_X64": "1"},
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return ["it took too long"] * len(calls)
-    if done.returncode or not done.stdout.startswith(_MARK):
-        return [f"it ended the process with status {done.returncode}"] * len(calls)
-    found: list[Measured | str] | str = pickle.loads(done.stdout[len(_MARK) :])
+        said = said_by(process, task, cpu=REPLAY_SECONDS, wall=REPLAY_WAIT, rest=REPLAY_REST)
+    except ChildEnded as error:
+        return [str(error)] * len(calls)
+    if not said.startswith(_MARK):
+        return ["it ended the process without an answer"] * len(calls)
+    found: list[Measured | str] | str = pickle.loads(said[len(_MARK) :])
     return [found] * len(calls) if isinstance(found, str) else found
 
 
@@ -170,10 +172,7 @@ def _answers(task: bytes) -> list[Measured | str] | str:
 
 
 def _main() -> None:
-    with contextlib.suppress(ImportError, ValueError, OSError):
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CPU, (REPLAY_SECONDS, REPLAY_SECONDS + 5))
+    limit_processor_time(REPLAY_SECONDS)
     answer, nowhere = os.dup(1), os.open(os.devnull, os.O_RDWR)
     for descriptor in (1, 2):
         os.dup2(nowhere, descriptor)
