@@ -329,7 +329,7 @@ def test_a_program_that_ends_badly_says_how() -> None:
 def test_a_process_that_works_does_not_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter([0.0, 30, 60, 119, 120, 180])
     taken = iter([["1", "0"], ["2", "0"], ["2", "1"], ["2", "1"]])
-    monkeypatch.setattr(children.time, "monotonic", lambda: next(times))
+    monkeypatch.setattr(time, "monotonic", lambda: next(times))
     monkeypatch.setattr(children, "_taken", lambda process: next(taken))
     patience = children.Patience(1, None, 60)
     found = [patience.lost() for _ in range(5)]
