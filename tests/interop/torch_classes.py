@@ -427,6 +427,53 @@ class NotDifferentiable(Function):
         return found.scatter_(1, places.unsqueeze(1), grad.unsqueeze(1))
 
 
+class Convolved(Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return torch.nn.functional.conv2d(x, weight, padding=1)
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        by_input = torch.nn.grad.conv2d_input(x.shape, weight, grad, padding=1)
+        return by_input, torch.nn.grad.conv2d_weight(x, weight.shape, grad, padding=1)
+
+
+class Transposed(Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return torch.nn.functional.conv1d(x, weight)
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        crossed = torch.nn.functional.conv1d(x.transpose(0, 1), grad.transpose(0, 1))
+        return torch.nn.functional.conv_transpose1d(grad, weight), crossed.transpose(0, 1)
+
+
+class Pooled(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return torch.nn.functional.avg_pool2d(x, 2)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return torch.nn.functional.interpolate(grad, scale_factor=2, mode="nearest") / 4
+
+
+class Columns(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.size = x.shape[2:]
+        return torch.nn.functional.unfold(x, 3, padding=1)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return torch.nn.functional.fold(grad, ctx.size, 3, padding=1)
+
+
 class Case(NamedTuple):
     """How one Function is judged, and the inputs that gradcheck calls it with."""
 
@@ -468,6 +515,10 @@ CASES = {
         Case(LorentzProduct, ("n m", "n m"), (_drawn(2, 3), _drawn(2, 3))),
         Case(Factories, ("n m",), (_drawn(2, 3),)),
         Case(MarkedDirty, ("n m",), (_drawn(2, 3),)),
+        Case(Convolved, ("b c n m", "o c 3 3"), (_drawn(2, 2, 3, 4), _drawn(1, 2, 3, 3))),
+        Case(Transposed, ("b c n", "o c 2"), (_drawn(2, 2, 4), _drawn(3, 2, 2))),
+        Case(Pooled, ("b c 2*n 2*m",), (_drawn(1, 2, 4, 2),)),
+        Case(Columns, ("b c n m",), (_drawn(1, 2, 3, 4),)),
         Case(NotDifferentiable, ("n m",), (_drawn(2, 3),)),
     )
 }

@@ -14,8 +14,9 @@ from typing import Any
 from symgrad.budgets import MOST_STEPS
 from symgrad.frontend.functions import linalg
 from symgrad.frontend.tensor import fresh
+from symgrad.frontend.windows import part
 from symgrad.interop.jax.equations import Equation, evaluate, note_cut, rule, run
-from symgrad.interop.jax.primitives import known_number, part
+from symgrad.interop.jax.primitives import known_number
 from symgrad.interop.jax.sizes import sizes
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import bool_

@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from symgrad.frontend.functions.scattering import added_up, put
 from symgrad.frontend.session import Session
 from symgrad.frontend.views import Slice, permute
+from symgrad.frontend.windows import part
 from symgrad.interop.jax.equations import Equation, rule
-from symgrad.interop.jax.primitives import known_number, known_size, part, ramp
+from symgrad.interop.jax.primitives import known_number, known_size, ramp
 from symgrad.interop.jax.sizes import sizes
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import int64

@@ -15,6 +15,7 @@ from symgrad.frontend.functions.arithmetic import power
 from symgrad.frontend.session import Session
 from symgrad.frontend.tensor import fresh
 from symgrad.frontend.views import concatenate, permute
+from symgrad.frontend.windows import part
 from symgrad.interop.jax.equations import Equation, note_cut, rule
 from symgrad.interop.jax.sizes import sizes
 from symgrad.ir.dim import Dim
@@ -260,17 +261,6 @@ def _slice(equation: Equation) -> Node:
     starts = sizes().shape(equation.params["start_indices"])
     steps = tuple(equation.params["strides"] or (1,) * node.rank)
     return part(equation.session, node, starts, equation.shape, steps)
-
-
-def part(
-    session: Session, node: Node, starts: Sequence[Dim], shape: Sequence[Dim],
-    steps: Sequence[int] | None = None,
-) -> Node:  # fmt: skip
-    """A slice of a node; itself where it is all of it."""
-    every = tuple(steps or (1,) * node.rank)
-    if node.shape == tuple(shape) and set(every) <= {1}:
-        return node
-    return session.apply("slice", node, starts=tuple(starts), steps=every, sizes=tuple(shape))
 
 
 @rule("pad")

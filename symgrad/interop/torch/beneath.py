@@ -19,6 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from symgrad.errors import SymgradError, UnsupportedOpError
 from symgrad.frontend.caller import here
+from symgrad.frontend.functions.convolutions import convolution_gradients
 from symgrad.frontend.questions import note_limit, questions
 from symgrad.frontend.session import current
 from symgrad.frontend.sizes import as_size
@@ -168,6 +169,37 @@ def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:
     return FUNCTIONS["where"](scaled > threshold, input, smooth)
 
 
+def _convolution(
+    input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
+    output_padding: Any, groups: Any,
+) -> Any:  # fmt: skip
+    count = weight.ndim - 2
+    if transposed:
+        return FUNCTIONS[f"conv_transpose{count}d"](
+            input, weight, bias, stride, padding, output_padding, groups, dilation
+        )
+    return FUNCTIONS[f"conv{count}d"](input, weight, bias, stride, padding, dilation, groups)
+
+
+def _convolution_backward(
+    grad_output: Any, input: Any, weight: Any, bias_sizes: Any, stride: Any, padding: Any,
+    dilation: Any, transposed: bool, output_padding: Any, groups: Any, output_mask: Any,
+) -> Any:  # fmt: skip
+    if transposed:
+        raise note_limit(missing_op("torch.ops.aten.convolution_backward (transposed)", here()))
+    wants_input, wants_weight, wants_bias = output_mask
+    by_input, by_weight = convolution_gradients(
+        grad_output, input, weight, stride, padding, dilation, groups, (wants_input, wants_weight)
+    )
+    bias = grad_output.sum((0, *range(2, grad_output.ndim))) if wants_bias else None
+    return by_input, by_weight, bias
+
+
+def guarded(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of traced tensors, called as the trace in progress calls the operation of a name."""
+    return lambda *args, **kwargs: current().call(name, method, args, kwargs)
+
+
 _OWN: dict[str, Callable[..., Any]] = {
     "_softmax": lambda self, dim, half: FUNCTIONS["softmax"](self, dim),
     "_log_softmax": lambda self, dim, half: FUNCTIONS["log_softmax"](self, dim),
@@ -178,6 +210,11 @@ _OWN: dict[str, Callable[..., Any]] = {
     "_local_scalar_dense": lambda self: self.item(),
     "index": _index,
     "slice": _slice,
+    "unfold": guarded("unfold", vars(SymbolicTensor)["unfold"]),
+    "im2col": lambda *args: FUNCTIONS["unfold"](*args),
+    "col2im": lambda *args: FUNCTIONS["fold"](*args),
+    "convolution": _convolution,
+    "convolution_backward": _convolution_backward,
     "embedding": _embedding,
     "native_layer_norm": _layer_norm,
     "lift_fresh": lambda self: self,
@@ -197,11 +234,6 @@ _UNLIKE = frozenset(
      "soft_margin_loss", "pad", "max", "min", "split", "normalize", "gelu_backward")
 ) - {"max", "min", "split"}  # fmt: skip
 """Operations of which ATen has others of the same name, with other arguments."""
-
-
-def guarded(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of traced tensors, called as the trace in progress calls the operation of a name."""
-    return lambda *args, **kwargs: current().call(name, method, args, kwargs)
 
 
 def _operation(name: str) -> Callable[..., Any] | None:

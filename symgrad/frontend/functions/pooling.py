@@ -1,0 +1,256 @@
+"""Pooling: the mean, or the greatest, of what lies under a window.
+
+In: tensors (batch, channel, places); the batch may be missing.  Out: tensors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from symgrad.errors import DTypeError, ShapeError, UnsupportedOpError
+from symgrad.frontend.caller import here
+from symgrad.frontend.functions.arithmetic import add, div, floor_divide, mul, remainder
+from symgrad.frontend.functions.convolutions import each_axis, positions, with_batch, without_batch
+from symgrad.frontend.functions.creation import filled
+from symgrad.frontend.functions.gathering import scatter
+from symgrad.frontend.functions.joining import repeat_interleave
+from symgrad.frontend.functions.movement import flatten, reshaped
+from symgrad.frontend.functions.reductions import Extremum, mean, reduce
+from symgrad.frontend.lift import as_tensor
+from symgrad.frontend.session import current
+from symgrad.frontend.sizes import as_dim, as_size
+from symgrad.frontend.table import OperationCallError, operation
+from symgrad.frontend.tensor import SymbolicTensor, fresh
+from symgrad.frontend.views import Slice, concatenate, iota_along
+from symgrad.frontend.windows import Dims, Window, padded, pooled
+from symgrad.ir.dim import Dim
+from symgrad.ir.graph import Node
+
+Tensor = SymbolicTensor
+
+
+def _window(kernel_size: Any, stride: Any, dilation: Any, count: int) -> Window:
+    """A window, whose places are as far apart as it is long where nothing says how far."""
+    own = each_axis("kernel_size", kernel_size, count)
+    given = stride is not None and (not isinstance(stride, (list, tuple)) or len(stride))
+    steps = each_axis("stride", stride, count) if given else own
+    return Window(tuple(map(Dim.of, own)), steps, each_axis("dilation", dilation, count))
+
+
+def _edges(padding: Any, window: Window) -> list[tuple[int, int]]:
+    found = each_axis("padding", padding, len(window.sizes))
+    for edge, size in zip(found, window.sizes, strict=True):
+        if 2 * edge > (size.constant or 0):
+            raise OperationCallError(
+                "pad should be at most half of effective kernel size", location=here()
+            )
+    return [(edge, edge) for edge in found]
+
+
+def _floats(name: str, node: Node, ceil_mode: bool) -> None:
+    if not node.dtype.is_float:
+        raise DTypeError(f"{name} takes floats, not {node.dtype}", location=here())
+    if ceil_mode:
+        raise UnsupportedOpError(f"{name} has no ceil_mode", location=here())
+
+
+# -- the mean
+
+
+def _average(count: int) -> Callable[..., Tensor]:
+    name = f"avg_pool{count}d"
+
+    def call(
+        input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
+        ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: Any = None,
+    ) -> Tensor:  # fmt: skip
+        node, added = with_batch(name, as_tensor(input).node, count)
+        _floats(name, node, ceil_mode)
+        session, window = current(), _window(kernel_size, stride, 1, count)
+        edges = _edges(padding, window)
+        wide = padded(session, node, edges)
+        places = positions(wide, window)
+        total = without_batch(pooled(session, "add", wide, window, places), added)
+        if divisor_override is not None:
+            return div(total, divisor_override)
+        if count_include_pad or not any(map(any, edges)):
+            return div(total, math.prod(size.constant or 0 for size in window.sizes))
+        ones = session.expand(session.constant(1.0, node.dtype), node.shape[2:])
+        inside = pooled(session, "add", padded(session, ones, edges), window, places)
+        return div(total, fresh(inside))
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"The mean of what lies under a window, along {count} axes."
+    return call
+
+
+def _adaptive(count: int) -> Callable[..., Tensor]:
+    name = f"adaptive_avg_pool{count}d"
+
+    def call(input: Tensor, output_size: Any) -> Tensor:
+        node, added = with_batch(name, as_tensor(input).node, count)
+        _floats(name, node, False)
+        given = output_size if isinstance(output_size, (list, tuple)) else (output_size,) * count
+        shape, axes = list(node.shape[:2]), []
+        for whole, wanted in zip(node.shape[2:], given, strict=True):
+            parts = whole if wanted is None else as_dim(wanted)
+            each = whole.exact_quotient(parts)
+            if each is None:
+                number = parts.constant
+                raise ShapeError(
+                    f"{name}: {as_size(parts)} windows of one size do not fill an axis of "
+                    f"{as_size(whole)}", location=here(),
+                    multiple=None if number is None else (whole, number),
+                )  # fmt: skip
+            shape += [parts, each]
+            axes.append(len(shape) - 1)
+        lined = current().reshape(node, shape)
+        return without_batch(mean(fresh(lined), tuple(axes)).node, added)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"The means of as many windows as are asked for, along {count} axes."
+    return call
+
+
+# -- the greatest
+
+
+def _greatest(count: int, indexed: bool) -> Callable[..., Any]:
+    name = f"max_pool{count}d"
+
+    def call(
+        input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+        ceil_mode: bool = False, return_indices: bool = indexed,
+    ) -> Any:  # fmt: skip
+        node, added = with_batch(name, as_tensor(input).node, count)
+        _floats(name, node, ceil_mode)
+        session, window = current(), _window(kernel_size, stride, dilation, count)
+        edges = _edges(padding, window)
+        wide = padded(session, node, edges, -math.inf)
+        places = positions(wide, window)
+        if not return_indices:
+            return without_batch(pooled(session, "maximum", wide, window, places), added)
+        lead = (*node.shape[:2], *places)
+        pieces = [
+            session.reshape(window.read(session, wide, place, places), (*lead, Dim.of(1)))
+            for place in window.places()
+        ]
+        lined = concatenate(session, pieces, len(lead))
+        values = reduce("max", lined, len(lead))
+        found = fresh(reduce("argmax", lined, len(lead)))
+        low = [edge[0] for edge in edges]
+        indices = _flat_index(found, window, low, node.shape[2:]).node
+        return Extremum(without_batch(values, added), without_batch(indices, added))
+
+    call.__name__ = call.__qualname__ = f"{name}_with_indices" if indexed else name
+    call.__doc__ = f"The greatest of what lies under a window, along {count} axes."
+    return call
+
+
+def _flat_index(place: Tensor, window: Window, low: Sequence[int], whole: Dims) -> Tensor:
+    """Where what lies at a place in the window is in the axes that it moves along, as one."""
+    session, shape, found, rest = current(), place.node.shape, None, place
+    digits = []
+    for size in reversed(window.sizes):
+        digits.append(remainder(rest, as_size(size)))
+        rest = floor_divide(rest, as_size(size))
+    for axis, digit in enumerate(reversed(digits)):
+        ramp = fresh(iota_along(session, shape, axis + 2))
+        at = add(mul(ramp, window.steps[axis]), mul(digit, window.gaps[axis]))
+        at = add(at, -low[axis]) if low[axis] else at
+        found = at if found is None else add(mul(found, as_size(whole[axis])), at)
+    assert found is not None
+    return found
+
+
+def _unpooled(count: int) -> Callable[..., Tensor]:
+    name = f"max_unpool{count}d"
+
+    def call(
+        input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
+        output_size: Any = None,
+    ) -> Tensor:  # fmt: skip
+        node, added = with_batch(name, as_tensor(input).node, count)
+        places, _ = with_batch(name, as_tensor(indices).node, count)
+        window = _window(kernel_size, stride, 1, count)
+        edges = each_axis("padding", padding, count)
+        if output_size is None:
+            whole = tuple(
+                (size - 1) * step - 2 * edge + own for size, step, edge, own in
+                zip(node.shape[2:], window.steps, edges, window.sizes, strict=True)
+            )  # fmt: skip
+        else:
+            whole = tuple(map(as_dim, output_size))[-count:]
+        flat = filled(0.0, (*node.shape[:2], math.prod(whole, start=Dim.of(1))), node.dtype)
+        written = scatter(flat, 2, flatten(fresh(places), 2), flatten(fresh(node), 2))
+        return without_batch(reshaped(written, (*node.shape[:2], *whole)).node, added)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"What ``max_pool{count}d`` took, back in its places, and 0 elsewhere."
+    return call
+
+
+_ADAPTIVE = {count: _adaptive(count) for count in (1, 2, 3)}
+
+for _count in (1, 2, 3):
+    for _call in (
+        _average(_count), _ADAPTIVE[_count], _greatest(_count, False), _greatest(_count, True),
+        _unpooled(_count),
+    ):  # fmt: skip
+        operation(_call.__name__, method=False)(_call)
+
+
+# -- other sizes
+
+
+@operation("interpolate", method=False)
+def interpolate(
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
+    align_corners: Any = None, recompute_scale_factor: Any = None, antialias: bool = False,
+) -> Tensor:  # fmt: skip
+    """Each element several times, or every so many-th element (``nearest``); means (``area``)."""
+    source = as_tensor(input)
+    count = source.ndim - 2
+    if mode not in ("nearest", "area") or antialias or not 1 <= count <= 3:
+        raise UnsupportedOpError(
+            f"interpolate has no mode {mode!r} of {count} axes", location=here(),
+            hint="nearest and area are there, of one to three axes",
+        )  # fmt: skip
+    if (size is None) == (scale_factor is None):
+        raise OperationCallError("only one of size or scale_factor may be given", location=here())
+    own = source.shape[2:]
+    if size is None:
+        wanted = [one * by for one, by in zip(own, _factors(scale_factor, count), strict=True)]
+    else:
+        wanted = list(size) if isinstance(size, (list, tuple)) else [size] * count
+    if len(wanted) != count:
+        raise OperationCallError(f"interpolate takes {count} sizes", location=here())
+    if mode == "area":
+        return _ADAPTIVE[count](source, wanted)
+    for axis, one in enumerate(wanted):
+        source = _nearest(source, axis + 2, as_dim(one))
+    return source
+
+
+def _factors(given: Any, count: int) -> tuple[int, ...]:
+    """Whole factors."""
+    factors = given if isinstance(given, (list, tuple)) else (given,) * count
+    whole = [int(one) if isinstance(one, float) and one.is_integer() else one for one in factors]
+    if any(isinstance(one, float) for one in whole):
+        raise UnsupportedOpError(f"interpolate by a fraction, {given}", location=here())
+    return each_axis("scale_factor", whole, count)
+
+
+def _nearest(source: Tensor, axis: int, wanted: Dim) -> Tensor:
+    whole = source.node.shape[axis]
+    more, less = wanted.exact_quotient(whole), whole.exact_quotient(wanted)
+    if more is not None:
+        return repeat_interleave(source, as_size(more), axis)
+    if less is None or less.constant is None:
+        raise UnsupportedOpError(
+            f"interpolate from {as_size(whole)} to {as_size(wanted)} elements, neither of which is "
+            "a multiple of the other", location=here(),
+        )  # fmt: skip
+    return fresh(Slice(axis, Dim.of(0), less.constant, wanted).read(current(), source.node))
