@@ -20,7 +20,7 @@ from tests.suite.adversarial.points import Place, parameters, place
 from tests.suite.adversarial.program import RIGHT, WRONG, At, Program, at
 from tests.suite.corpus_loader import TorchAdaptor
 
-STEP, WIDE = 1e-5, 4e-3
+STEP, LONGEST, WIDE = 1e-5, 1e-3, 4e-3
 RAISED = float("inf")
 
 
@@ -248,7 +248,8 @@ class Look:
             moved = list(start)
         found = np.zeros_like(start[name])
         for index in np.ndindex(found.shape):
-            step = (WIDE if self.program.wide else STEP) * max(1.0, abs(start[name][index]))
+            size = max(1.0, abs(start[name][index]))
+            step = WIDE * size if self.program.wide else min(STEP * size, LONGEST)
             ends = {}
             for times in (1, -1, 2, -2) if self.program.wide else (1, -1):
                 arrays = dict(start)
