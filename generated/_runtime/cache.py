@@ -25,6 +25,7 @@ import atexit
 import json
 import os
 import shutil
+import sys
 import tempfile
 import time
 import warnings
@@ -33,14 +34,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .errors import CacheError
-from .forks import forks_wait
 from .digests import bytes_digest, digest, file_digest
 from .trusted import Untrusted, open_folder, open_inside, read_inside
+
+with suppress(ImportError):  # on Windows, where nothing is built
+    import fcntl
 
 _DIGESTS = "digests.json"
 _TEMPORARY = ".new-"
 _STALE_SECONDS = 24 * 3600
 _LOCK_SECONDS = 600
+_ASK_AGAIN_SECONDS = 0.05
 # The layout of entries; another layout lives beside it.
 _LAYOUT = "kernels-1"
 _LOCKS = 64
@@ -61,10 +65,17 @@ def cache_folder(layout: str = _LAYOUT) -> Path:
     chosen = os.environ.get("SYMGRAD_CACHE_DIR", "")
     if chosen:
         return Path(chosen).expanduser().absolute() / layout
-    with forks_wait():
-        import platformdirs
+    return Path(_user_caches(), "symgrad", layout)
 
-    return Path(platformdirs.user_cache_dir("symgrad", appauthor=False)) / layout
+
+def _user_caches() -> str:
+    """Where this system keeps the caches of a user's programs."""
+    if sys.platform == "darwin":
+        return os.path.expanduser("~/Library/Caches")
+    if sys.platform == "win32":
+        return os.environ.get("LOCALAPPDATA", "") or os.path.expanduser("~/AppData/Local")
+    chosen = os.environ.get("XDG_CACHE_HOME", "")
+    return chosen if os.path.isabs(chosen) else os.path.expanduser("~/.cache")
 
 
 def entry(key: str, fill: Callable[[Path], None]) -> Path:
@@ -159,19 +170,29 @@ def _whole(root: int, key: str) -> bool:
 
 @contextmanager
 def _locked(root: Path, key: str) -> Iterator[None]:
-    with forks_wait():
-        from filelock import FileLock, Timeout
-
-    number = int(digest(key)[:8], 16) % _LOCKS
-    lock = FileLock(root / f".lock-{number}", timeout=_LOCK_SECONDS, mode=0o600)
+    path = root / f".lock-{int(digest(key)[:8], 16) % _LOCKS}"
+    held = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
-        lock.acquire()
-    except (OSError, NotImplementedError, Timeout) as error:
-        raise _Unusable(str(error)) from error
-    try:
-        yield
+        _acquire(held, path)
+        try:
+            yield
+        finally:
+            fcntl.flock(held, fcntl.LOCK_UN)  # of a child that was forked meanwhile, too
     finally:
-        lock.release()
+        os.close(held)
+
+
+def _acquire(held: int, path: Path) -> None:
+    """Wait for the lock.  Raises _Unusable, and OSError where the file system has no locks."""
+    latest = time.monotonic() + _LOCK_SECONDS
+    while True:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError as error:
+            if time.monotonic() > latest:
+                raise _Unusable(f"another process has held {path} too long") from error
+        time.sleep(_ASK_AGAIN_SECONDS)
 
 
 def _publish(root: int, folder: Path, fill: Callable[[Path], None]) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .abi import Op
-from .errors import BuildError, CacheError
+from .errors import BuildError, CacheError, SymgradError
 from .forks import forks_wait
 from . import threads
 from .blas import find_blas, preload
@@ -54,24 +54,41 @@ def beside(file: str, op: Op) -> Library:
         texts, key_extra = _in_memory[file]
         return _from_cache(op, texts, key_extra)
     folder = Path(file).parent
+    texts = _texts_beside(op, folder)
+    ready = folder / library_name(op)
+    source = source_digest(op, texts)
+    refused: BuildError | None = None
+    if _is_fresh(ready, source) and _sources.setdefault(str(ready), source) == source:
+        try:
+            return load(ready, op)
+        except BuildError as error:
+            refused = error
+    try:
+        return _from_cache(op, texts, "")
+    except (BuildError, CacheError) as error:
+        raise ImportError(_missing(op, ready, refused, error), path=str(ready)) from error
+
+
+def _missing(op: Op, ready: Path, refused: BuildError | None, error: SymgradError) -> str:
+    """What a library lacks, or that there is none, and what would build it."""
+    if refused is not None:
+        return f"{op.name}: the library {ready.name} is there, but {refused}"
+    found = "was not built from the C beside it" if ready.exists() else "is not there"
+    return (
+        f"{op.name}: the library {ready.name} {found}, and none can be compiled: {error}\n"
+        f"  or run `symgrad build` on a machine like this one and copy the file here"
+    )
+
+
+def _texts_beside(op: Op, folder: Path) -> dict[str, str]:
+    """The C files and the header that lie in a folder.  Raises ImportError."""
     texts = {}
     try:
         for name in (op.header, *op.files):
             texts[name] = (folder / name).read_text(encoding="utf-8")
     except OSError as error:
         raise ImportError(f"{op.name}: {folder / name} is missing; rebuild the package") from error
-    ready = folder / library_name(op)
-    try:
-        source = source_digest(op, texts)
-        if _is_fresh(ready, source) and _sources.setdefault(str(ready), source) == source:
-            return load(ready, op)
-        return _from_cache(op, texts, "")
-    except (BuildError, CacheError) as error:
-        raise ImportError(
-            f"{op.name}: there is no compiled kernel {ready}, and none can be compiled: {error}\n"
-            f"  or run `symgrad build` on a machine like this one and copy the file here",
-            path=str(ready),
-        ) from error
+    return texts
 
 
 def _from_cache(op: Op, texts: Mapping[str, str], key_extra: str) -> Library:
@@ -110,9 +127,12 @@ def load(path: Path, op: Op, door: Path | None = None) -> Library:
         module = importlib.util.module_from_spec(spec)
         loader.exec_module(module)
     except ImportError as error:
+        needs_cffi = importlib.util.find_spec("_cffi_backend") is None
         raise BuildError(
             f"{path} cannot be loaded: {error}",
-            hint=f"delete it, so that it is rebuilt for Python {sys.version.split()[0]}",
+            hint="pip install cffi"
+            if needs_cffi
+            else f"delete it, so that it is rebuilt for Python {sys.version.split()[0]}",
         ) from error
     library = Library(module.ffi, module.lib, path)
     threads.register(library.lib)

@@ -1,6 +1,7 @@
 """C text to a shared object, through cffi's API mode and the C compiler.
 
 In: an ``Op`` and the text of its files.  Out: the path of a shared object that Python can import.
+The same compiler makes the same bytes of the same text, in any folder.
 
 Options are those of ``compiler``: optimised for this machine.  ``portable=True`` instead compiles
 each kernel for several x86-64 levels and chooses at the first call; such a library runs anywhere.
@@ -9,6 +10,7 @@ each kernel for several x86-64 levels and chooses at the first call; such a libr
 from __future__ import annotations
 
 import json
+import os
 import platform
 import shlex
 import subprocess
@@ -24,7 +26,7 @@ from symgrad.forks import forks_wait
 from symgrad.runtime import cache
 from symgrad.runtime.binding import binding, declarations, dispatch
 from symgrad.runtime.blas import Blas, find_blas
-from symgrad.runtime.compiler import Compiler, find_compiler, start
+from symgrad.runtime.compiler import PREFIX_MAP, Compiler, find_compiler, start
 from symgrad.runtime.digests import SUFFIX, digest, file_digest, library_name, source_digest
 
 _X86_LEVELS = (("v4", "-march=x86-64-v4"), ("v3", "-march=x86-64-v3"), ("base", "-march=x86-64"))
@@ -33,7 +35,9 @@ _STRICT = ("-Werror=incompatible-pointer-types", "-Werror=implicit-function-decl
 _MOST_LINES = 12
 
 
-def build_cached(op: Op, texts: Mapping[str, str], key_extra: str = "") -> Path:
+def build_cached(
+    op: Op, texts: Mapping[str, str], key_extra: str = "", *, portable: bool = False
+) -> Path:
     """The shared object for ``op``, from the cache if it is there.
 
     ``texts`` maps the names in ``op.files`` and ``op.header`` to C text; ``key_extra`` is whatever
@@ -47,14 +51,14 @@ def build_cached(op: Op, texts: Mapping[str, str], key_extra: str = "") -> Path:
         source_digest(op, texts),
         binding(op),
         compiler.identity,
-        repr((compiler.flags, compiler.link_flags, blas)),
+        repr((compiler.flags, compiler.link_flags, blas, portable)),
         _recipe(),
         f"{sys.implementation.cache_tag} {SUFFIX} {platform.machine()} {_cffi_version()}",
         key_extra,
     )[:40]
 
     def fill(folder: Path) -> None:
-        compile_into(folder, op, texts, compiler, blas)
+        compile_into(folder, op, texts, compiler, blas, portable=portable)
 
     return cache.entry(key, fill) / library_name(op)
 
@@ -62,14 +66,13 @@ def build_cached(op: Op, texts: Mapping[str, str], key_extra: str = "") -> Path:
 def build_beside(folder: Path, op: Op, texts: Mapping[str, str], *, portable: bool = True) -> Path:
     """Put the shared object for ``op`` into ``folder``; an older one is replaced atomically.
 
-    Beside it comes ``<name>.json`` with the digests of its sources and of its bytes.
+    Beside it comes ``<name>.json`` with the digests of its sources and of its bytes.  What was
+    built of the same before is taken from the cache.
     """
-    compiler = find_compiler()
-    blas = find_blas() if op.blas else None
+    made = cache.door(build_cached(op, texts, portable=portable))
+    target = folder / made.name
+    stamp = {"library": file_digest(made), "source": source_digest(op, texts)}
     with cache.scratch() as work:
-        made = compile_into(work, op, texts, compiler, blas, portable=portable)
-        target = folder / made.name
-        stamp = {"library": file_digest(made), "source": source_digest(op, texts)}
         note = work / f"{made.name}.json"
         note.write_text(json.dumps(stamp, indent=1) + "\n", encoding="utf-8")
         cache.replace_file(made, target)
@@ -94,9 +97,10 @@ def compile_into(
     for file in (op.header, *op.files):
         (folder / file).write_text(texts[file], encoding="utf-8")
     _write_binding(folder / binding_file, op)
-    objects = [_command(compiler, binding_file, ("-O1", *_python_options(compiler)))]
+    around = ("-O1", *_no_paths(compiler, folder), *_python_options(compiler))
+    objects = [_command(compiler, binding_file, around)]
     native = (flag for flag in compiler.flags if not (portable and flag.startswith("-march")))
-    flags = (*native, *(blas.options if blas else ()))
+    flags = (*native, *_no_paths(compiler, folder), *(blas.options if blas else ()))
     for file in op.files:
         if levels:
             objects += [
@@ -160,6 +164,12 @@ def _python_options(compiler: Compiler) -> tuple[str, ...]:
             hint="install Python's headers (python3-dev or python3-devel)",
         )
     return (f"-I{include}", *_STRICT, *_openmp_option(compiler))
+
+
+def _no_paths(compiler: Compiler, folder: Path) -> tuple[str, ...]:
+    """The folder of the build is not told, where ``CC`` asks for what tells it (``gcc -g``)."""
+    known = f"{PREFIX_MAP}/=/" in compiler.flags
+    return (f"{PREFIX_MAP}{os.path.realpath(folder)}=.",) if known else ()
 
 
 def _openmp_option(compiler: Compiler) -> tuple[str, ...]:

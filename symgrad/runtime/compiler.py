@@ -27,6 +27,7 @@ from symgrad.forks import forks_wait
 from symgrad.runtime import cache
 from symgrad.runtime.digests import digest
 
+PREFIX_MAP = "-ffile-prefix-map="
 # Wanted of every build; what a compiler does not know is left out.
 _COMMON = (
     "-std=gnu11",
@@ -36,6 +37,7 @@ _COMMON = (
     "-fno-trapping-math",
     "-ffp-contract=off",
     "-fopenmp",
+    f"{PREFIX_MAP}/=/",  # changes nothing, and shows that it is known
 )
 _NATIVE = "-march=native"
 _LINK = ("-lmvec", "-lm")

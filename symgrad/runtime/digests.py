@@ -8,12 +8,24 @@ from __future__ import annotations
 import hashlib
 import sysconfig
 from collections.abc import Mapping
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 from symgrad.abi import Op
 from symgrad.runtime.binding import binding, declarations
 
-SUFFIX: str = sysconfig.get_config_var("EXT_SUFFIX") or ".so"
+STABLE = ".abi3.so"
+
+
+def _suffix() -> str:
+    """The stable one, for what cffi then writes: a module that later Pythons load as well."""
+    own = ("Py_DEBUG", "Py_GIL_DISABLED", "Py_REF_DEBUG", "Py_TRACE_REFS")
+    if STABLE in EXTENSION_SUFFIXES and not any(map(sysconfig.get_config_var, own)):
+        return STABLE
+    return sysconfig.get_config_var("EXT_SUFFIX") or ".so"
+
+
+SUFFIX = _suffix()
 
 
 def library_name(op: Op) -> str:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
+import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from symgrad.codegen.wrapper import render_package
 from symgrad.errors import BuildError
-from symgrad.runtime import package
+from symgrad.runtime import build, package
+from symgrad.runtime.compiler import find_compiler
 from symgrad.runtime.package import (
     PackagedOp,
     build_package,
@@ -235,7 +237,7 @@ else:
     raise AssertionError
 print(matmul._library.path)
 """
-BUILDERS = "cffi pycparser setuptools distutils filelock platformdirs"
+BUILDERS = "cffi pycparser setuptools distutils"
 
 
 def test_a_built_package_needs_no_compiler(built: Path) -> None:
@@ -251,7 +253,7 @@ def test_a_package_without_libraries_is_compiled_once(tmp_path: Path) -> None:
     variables = {"SYMGRAD_CACHE_DIR": str(tmp_path / "cache")}
     first = scripts.run(USE, str(tmp_path), "", **variables)
     assert str(tmp_path / "cache") in first
-    again = scripts.run(USE, str(tmp_path), "cffi filelock", **variables)
+    again = scripts.run(USE, str(tmp_path), "cffi", **variables)
     assert first == again
     assert not list((tmp_path / "kernels").glob("*.so"))
 
@@ -269,7 +271,7 @@ except ImportError as error:
     print(error)
 """
     said = scripts.run(script, str(tmp_path), CC="/nonexistent", SYMGRAD_CACHE_DIR=str(tmp_path))
-    assert "Softplus: there is no compiled kernel" in said
+    assert "Softplus: the library _softplus.abi3.so is not there, and none can be compiled" in said
     assert "the C compiler /nonexistent cannot be run" in said
     assert "symgrad build" in said
 
@@ -309,7 +311,7 @@ print(*sorted(extra))
 """
     extra = scripts.run(script, str(built.parent)).split()
     assert "kernels" in extra
-    heavy = {"cffi", "filelock", "platformdirs", "pycparser", "setuptools", "sympy", "symgrad"}
+    heavy = {"cffi", "fcntl", "pycparser", "setuptools", "sympy", "symgrad"}
     assert heavy.isdisjoint(extra)
 
 
@@ -338,9 +340,86 @@ assert (softplus.backward(again, y)[0] == softplus.backward(residuals, y)[0]).al
     scripts.run(script, str(built.parent))
 
 
-def test_the_interpreter_matters() -> None:
-    """The shared object's name says which Python it is for."""
-    from symgrad.runtime.digests import SUFFIX
+def test_a_library_without_its_blas(built: Path) -> None:
+    """What is said to be missing is the BLAS, not the library, nor a compiler."""
+    script = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from importlib.machinery import PathFinder
+find = PathFinder.find_spec
+PathFinder.find_spec = lambda name, *rest: None if "openblas" in name else find(name, *rest)
+import kernels.softplus
+try:
+    import kernels.matmul
+except ImportError as error:
+    print(error)
+"""
+    said = scripts.run(script, str(built.parent), CC="/nonexistent", SYMGRAD_BLAS="")
+    assert said.startswith("Matmul: the library _matmul.abi3.so is there, but no BLAS")
+    assert "pip install scipy-openblas32" in said
 
-    if sys.implementation.name == "cpython" and os.name == "posix":
-        assert f"{sys.version_info.major}{sys.version_info.minor}" in SUFFIX
+
+SYMBOLS = re.compile(r"\bU (_?Py\w+)")
+STABLE = {"_Py_Dealloc", "_Py_NoneStruct"}  # with a name that looks private
+
+
+@pytest.mark.skipif(shutil.which("nm") is None, reason="there is no nm here")
+def test_later_versions_of_python_load_it(built: Path) -> None:
+    """CPython's stable interface as of 3.2 has all that a library takes from Python."""
+    for library in built.glob("*.abi3.so"):
+        said = subprocess.run(["nm", "-D", library], capture_output=True, text=True, check=True)
+        taken = set(SYMBOLS.findall(said.stdout))
+        assert taken, library
+        assert {name for name in taken if name.startswith("_Py")} <= STABLE
+    assert len(list(built.glob("*.abi3.so"))) == len(ALL)
+
+
+BUILD = """
+import sys
+from pathlib import Path
+from tests.runtime.examples import MATMUL, SOFTPLUS
+from tests.runtime.test_package import files_of
+from symgrad.runtime.package import build_package, write_package
+folder = Path(sys.argv[1])
+write_package(folder, files_of(SOFTPLUS, MATMUL))
+build_package(folder, ["softplus", "matmul"])
+"""
+
+
+@pytest.mark.slow
+def test_built_twice_with_the_same_bytes(tmp_path: Path) -> None:
+    """In other folders, under another hash seed, locale and umask, with the compiler's ``-g``."""
+    debugging, found = f"{find_compiler().command[0]} -g", []
+    for name, seed, language in (("one", "1", "C"), ("another/deep", "2", "de_DE.UTF-8")):
+        home = tmp_path / name
+        (home / "tmp").mkdir(parents=True)
+        scripts.run(
+            BUILD, str(home / "kernels"), PYTHONHASHSEED=seed, LC_ALL=language,
+            TMPDIR=str(home / "tmp"), SYMGRAD_CACHE_DIR=str(home / "cache"), CC=debugging,
+        )  # fmt: skip
+        folder = home / "kernels"
+        files = [path for path in folder.rglob("*") if path.is_file()]
+        found.append({str(path.relative_to(folder)): path.read_bytes() for path in files})
+    assert found[0] == found[1]
+    assert len([name for name in found[0] if name.endswith(".so")]) == 2
+
+
+def test_what_was_built_is_not_built_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second package of the same op starts no compiler."""
+    monkeypatch.setenv("SYMGRAD_CACHE_DIR", str(tmp_path / "cache"))
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        write_package(folder, files_of(SOFTPLUS))
+    (made,) = build_package(first, ["softplus"])
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a compiler was started")
+
+    monkeypatch.setattr(build, "_run_all", refuse)
+    (again,) = build_package(second, ["softplus"])
+    assert again.read_bytes() == made.read_bytes()
+    assert tree_of_stamps(first) == tree_of_stamps(second)
+
+
+def tree_of_stamps(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.so.json")}

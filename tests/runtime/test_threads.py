@@ -146,7 +146,7 @@ print(os.waitstatus_to_exitcode(status))
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-@pytest.mark.parametrize("module", ["cffi.cparser", "filelock"])
+@pytest.mark.parametrize("module", ["cffi.cparser"])
 def test_a_child_forked_while_another_thread_imports(module: str, tmp_path: Path) -> None:
     """It inherits no lock of a module that nobody will release, and no end of a compiler's pipe."""
     found = scripts.run(FORK_IN_AN_IMPORT, module, SYMGRAD_CACHE_DIR=str(tmp_path / "cache"))
