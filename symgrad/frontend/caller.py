@@ -5,12 +5,13 @@ In: the stack.  Out: the frame that asks, its location, or a warning at its line
 
 from __future__ import annotations
 
+import dis
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import FrameType
+from types import CodeType, FrameType
 
 from symgrad.errors import Location
 
@@ -31,6 +32,8 @@ _LIBRARIES = (
     "jaxlib.", "opt_einsum.",
 )  # fmt: skip
 NOT_THE_PROGRAM = (*_OURS, *_LIBRARIES)
+_TRACING = "symgrad.frontend.case"
+"""The module that calls forward and backward."""
 _CACHING = ("einops.",)
 """Libraries that keep results by sizes, and do without where a size has no hash."""
 _BETWEEN = ("abc", "symgrad.tensor.methods")
@@ -53,6 +56,23 @@ def user_frame(ours: tuple[str, ...] = _BENEATH) -> FrameType | None:
     while frame is not None and is_in(frame, ours):
         frame = frame.f_back
     return frame
+
+
+def may_handle() -> bool:
+    """Is what is raised here within a ``try`` or a ``with`` of the program that is traced?"""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and module_of(frame) != _TRACING:
+        if not is_in(frame, NOT_THE_PROGRAM) and _is_guarded(frame.f_code, frame.f_lasti):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _is_guarded(code: CodeType, place: int) -> bool:
+    """Does an instruction stand where an exception is caught?  Unknown where: anywhere."""
+    if sys.version_info < (3, 11):
+        return any(one.opname.startswith("SETUP_") for one in dis.get_instructions(code))
+    return any(one.start <= place < one.end for one in dis.Bytecode(code).exception_entries)
 
 
 def importing() -> bool:

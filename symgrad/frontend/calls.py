@@ -30,6 +30,7 @@ from symgrad.ir.function import FunctionCase, FunctionGraphs, OtherCall
 
 ALL = frozenset(("dtype", "same"))
 IDENTITY = frozenset(("identity",))
+DEFAULT = frozenset(("default",))
 _NUMBERS = (7, 11, 5, 13, 3, 17, 2, 19)
 _FACTORS = (1, 2, 4, 8, 16, 32, 64)
 _SMALL = 6
@@ -49,13 +50,13 @@ def other_calls(
 
     ``aspects``: what is other about that; ``alike``: nothing is, its sizes are those of the first;
     ``identity``: tensors of the call are one tensor, in all ways that can be, and saved tensors
-    are other objects, if the code asks.
+    are other objects, if the code asks; ``default``: the default dtype is another one.
     """
     if aspects == IDENTITY:
         return list(_aliased(request, graphs, rank))
     found = []
     for case in graphs.cases:
-        if case.problem is None:
+        if case.problem is None and (aspects != DEFAULT or case.by_default):
             one = _beside(request, case, dict(graphs.answers), rank, aspects)
             found += [] if one is None else [one]
     return found
@@ -82,6 +83,7 @@ def _beside(
             found = trace_beside(
                 own, facts, answers, other, sizes, groups, caller=sys._getframe(),
                 dtype=str(float64 if "dtype" in asked else float32),
+                other_default="default" in asked,
             )  # fmt: skip
         except (SymgradError, NeedsDecision):
             return None

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -237,6 +238,7 @@ def _case(
         state=tuple(run.state),
         parameters=run.words_of_cotangents,
         demanded=session.demanded.left(run.request.assumptions),
+        by_default=session.by_default,
     )
     return initialised(case)
 
@@ -244,25 +246,28 @@ def _case(
 def trace_beside(
     request: Request, facts: SizeFacts, answers: Mapping[str, bool], other: Request,
     sizes: Mapping[str, int], same: tuple[tuple[str, ...], ...], *, caller: FrameType, dtype: str,
-    hooked: bool = False,
+    hooked: bool = False, other_default: bool = False,
 ) -> OtherCall:  # fmt: skip
     """A case, with another call between its forward and its backward; see ``OtherCall``.
 
     ``other``: the request of the other call, whose sizes are numbers, or else those of this;
-    ``hooked``: its saved tensors are other objects.
+    ``hooked``: its saved tensors are other objects; ``other_default``: its default dtype is.
     Raises what forward raises, and NeedsDecision.
     """
-    given = (request, facts, answers, other, sizes, same)
+    run = partial(
+        _beside, request, facts, answers, other, sizes, same,
+        caller=caller, dtype=dtype, hooked=hooked, other_default=other_default,
+    )  # fmt: skip
     try:
-        return _beside(*given, caller=caller, dtype=dtype, hooked=hooked, follow=False)
+        return run(follow=False)
     except NeedsHistories:
-        return _beside(*given, caller=caller, dtype=dtype, hooked=hooked, follow=True)
+        return run(follow=True)
 
 
 def _beside(
     request: Request, facts: SizeFacts, answers: Mapping[str, bool], other: Request,
     sizes: Mapping[str, int], same: tuple[tuple[str, ...], ...], *, caller: FrameType, dtype: str,
-    hooked: bool, follow: bool,
+    hooked: bool, other_default: bool, follow: bool,
 ) -> OtherCall:  # fmt: skip
     def start(asked: Request, known: SizeFacts) -> _Run:
         session = Session(known, distinct=asked.distinct)
@@ -275,7 +280,7 @@ def _beside(
         return _Run(session, asked, session.questions)
 
     first, second = start(request, facts), start(other, SizeFacts() if other.sizes == () else facts)
-    second.same = same
+    second.same, second.session.other_default = same, other_default
     with put_back(request.function) as state, symbolic_math(), noting_limits():
         keeps = state is not None and state.reach.tells_saved
         first.questions.keeps = second.questions.keeps = keeps
@@ -295,8 +300,9 @@ def _beside(
             case = clean(_case(first, begun, found, problem, ()))
         with activate(second.session):
             called = None if beside is None else clean(_case(second, beside, *second_found, ()))
+    kind = str(first.session.dtype) if other_default else dtype
     return OtherCall(
-        case, called, sizes, dtype, same, first.questions.leaked or second.questions.leaked,
+        case, called, sizes, kind, same, first.questions.leaked or second.questions.leaked,
         facts.order, hooked,
     )  # fmt: skip
 

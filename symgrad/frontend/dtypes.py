@@ -6,7 +6,7 @@ In: dtypes, their names, NumPy's and Python's types.  Out: ``DType``.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,11 +79,13 @@ def number_category(value: Number) -> int:
 
 
 def promoted(
-    dimensioned: Sequence[DType], scalars: Sequence[DType], numbers: Sequence[int], default: DType
-) -> DType:
+    dimensioned: Sequence[DType], scalars: Sequence[DType], numbers: Sequence[int],
+    default: Callable[[], DType],
+) -> DType:  # fmt: skip
     """The common dtype of tensors, rank-0 tensors and Python numbers (by category), as in torch.
 
     A rank-0 tensor, and still less a number, changes the dtype only when its category is higher.
+    ``default``: the dtype of floats that say no other.
     """
     result: DType | None = None
     for group in (dimensioned, scalars):
@@ -92,10 +94,10 @@ def promoted(
             if result is None or highest.category > result.category:
                 result = highest
     if numbers:
-        highest = (bool_, int64, default)[max(numbers)]
-        if result is None or highest.category > result.category:
-            result = highest
-    return result or default
+        category = max(numbers)
+        if result is None or category > result.category:
+            result = (bool_, int64)[category] if category < 2 else default()
+    return result or default()
 
 
 def promote_types(type1: Any, type2: Any) -> DType:

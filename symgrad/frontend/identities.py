@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import builtins
 import dis
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -25,6 +25,7 @@ _OF_NUMBERS = _SIZES | {"int", "float", "round", "item", "prod"}
 _SUBSCRIPTS = ("BINARY_SUBSCR", "BINARY_SLICE")
 _STORES = ("STORE_FAST", "STORE_DEREF", "STORE_ATTR", "STORE_GLOBAL")
 _FUNCTIONS = frozenset(("is_", "is_not"))
+_NAMED = (*_FUNCTIONS, *(f"operator.{name}" for name in _FUNCTIONS))
 _KINDS = (int, float, "int", "float")
 
 Group = Sequence[dis.Instruction]
@@ -43,38 +44,40 @@ def parameters_of(function: FunctionType) -> Iterator[str]:
 
 def compared(
     codes: Sequence[CodeType], spaces: Sequence[Mapping[str, Any]], given: set[str],
-    own: frozenset[CodeType],
+    asking: Iterable[str] = (),
 ) -> Iterator[tuple[str, Location]]:  # fmt: skip
     """What is asked or supposed, and the lines.
 
-    ``given``: the names of parameters that are numbers; ``own``: the code of forward and backward,
-    whose other parameters are tensors.
+    ``given``: the names of parameters that are numbers; ``asking``: other names of ``operator.is_``
+    and ``is_not``.
     """
+    functions = _FUNCTIONS.union(asking)
     every = [
         (inner, _instructions(inner), space) for code, space in zip(codes, spaces, strict=True)
         for inner in _with_inner(code)
     ]  # fmt: skip
-    if not any(_asks(one) for _, known, _ in every for one, _ in known):
+    if not any(_asks(one, functions) for _, known, _ in every for one, _ in known):
         return
     names = set(given)
     while found := {name for _, known, _ in every for name in _stored(known, names)} - names:
         names |= found
     for code, known, space in every:
         for place, (one, line) in enumerate(known):
-            if not _asks(one):
+            if not _asks(one, functions):
                 continue
             if one.opname == "IS_OP":
                 sides = _operands([before for before, _ in known[:place]])
             else:
                 sides = [[each] for each, at in known if at == line and each is not one]
-            said = _judged(sides, names, space, is_own=code in own)
+            said = _judged(sides, names, space)
             if said:
                 yield said, Location(code.co_filename, line, code.co_name)
 
 
-def _asks(one: dis.Instruction) -> bool:
-    """Does it compare by identity, or load the function that does?"""
-    return one.opname == "IS_OP" or bool(_FUNCTIONS & set(_words(one)))
+def _asks(one: dis.Instruction, functions: frozenset[str]) -> bool:
+    """Does it compare by identity, or load one of the functions that do, or the name of one?"""
+    is_name = one.opname == "LOAD_CONST" and one.argval in _NAMED
+    return one.opname == "IS_OP" or is_name or bool(functions & set(_words(one)))
 
 
 def _with_inner(code: CodeType) -> Iterator[CodeType]:
@@ -110,15 +113,13 @@ def _operands(before: Group) -> list[Group]:
     return groups
 
 
-def _judged(
-    sides: Sequence[Group], names: set[str], space: Mapping[str, Any], *, is_own: bool
-) -> str:  # fmt: skip
+def _judged(sides: Sequence[Group], names: set[str], space: Mapping[str, Any]) -> str:
     """Whether one of two operands is a number, or may be one; empty for neither."""
     if len(sides) == 2 and any(_is_other(side, space) for side in sides):
         return ""
     if any(_is_numeric(side, names, space) for side in sides):
         return ASKED
-    return "" if is_own else SUPPOSED
+    return SUPPOSED
 
 
 def _last(group: Group) -> dis.Instruction | None:

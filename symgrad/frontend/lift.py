@@ -42,8 +42,7 @@ def as_node(value: Any, dtype: DType | None = None) -> Node:
     elif isinstance(value, SymbolicTensor):
         node = value.node
     elif isinstance(value, (SymInt, SymFloat)):
-        default = int64 if value.is_whole else session.dtype
-        return value.node(dtype or default)
+        return value.node(dtype or (int64 if value.is_whole else session.dtype))
     elif isinstance(value, (bool, int, float, np.number, np.bool_)):
         return number_node(session, value, dtype)
     elif isinstance(value, np.ndarray):
@@ -85,8 +84,10 @@ def number_node(session: Session, value: Any, dtype: DType | None = None) -> Nod
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, complex):
         raise DTypeError("complex numbers are not supported", location=here())
-    default = (bool_, int64, session.dtype)[number_category(plain)]
-    return session.constant(plain, dtype or default)
+    if dtype is None:
+        category = number_category(plain)
+        dtype = (bool_, int64)[category] if category < 2 else session.dtype
+    return session.constant(plain, dtype)
 
 
 def array_node(session: Session, value: Any, dtype: DType | None = None) -> Node:
@@ -123,7 +124,7 @@ def _holds_symbols(value: Any) -> bool:
 
 
 def _stacked(session: Session, nodes: list[Node], dtype: DType | None) -> Node:
-    kind = dtype or promoted([node.dtype for node in nodes], [], [], session.dtype)
+    kind = dtype or promoted([node.dtype for node in nodes], [], [], lambda: session.dtype)
     rows = [session.reshape(session.cast(node, kind), (Dim.of(1), *node.shape)) for node in nodes]
     return concatenate(session, rows, 0)
 
@@ -150,7 +151,7 @@ def _result_dtype(operands: Sequence[Any], bare: bool) -> DType:
         else:
             plain = operand.item() if isinstance(operand, np.generic) else operand
             numbers.append(number_category(plain))
-    return promoted(dimensioned, scalars, numbers, current().dtype)
+    return promoted(dimensioned, scalars, numbers, lambda: current().dtype)
 
 
 def _ranked(node: Node, bare: bool) -> bool:

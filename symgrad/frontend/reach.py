@@ -438,11 +438,10 @@ class Reach:
         """May the code tell a tensor from another object for it: by ``is``, by what it sets?"""
         return bool(self.tensors or self.marked)
 
-    def compare_numbers(self, function: Any) -> None:
+    def compare_numbers(self) -> None:
         """Note where numbers are compared by identity."""
-        raw = (raw_method(class_of(function), name)[0] for name in METHODS)
-        own = frozenset(code for one in raw if (code := getattr(one, "__code__", None)) is not None)
-        for what, where in compared(self.codes, self.spaces, self.numbers, own):
+        asking = {word for label in self.identities for word in _in_label(label)[-1:]}
+        for what, where in compared(self.codes, self.spaces, self.numbers, asking):
             if what == ASKED:
                 self.asked.append(Asked(what, where))
             else:
@@ -1025,7 +1024,7 @@ def reached(function: Any) -> Reach:
     """What a Function reaches."""
     found = Reach()
     found.function(function)
-    found.compare_numbers(function)
+    found.compare_numbers()
     return found
 
 

@@ -20,7 +20,7 @@ from fractions import Fraction
 from typing import Any
 
 from symgrad.errors import ControlFlowError
-from symgrad.frontend.caller import here
+from symgrad.frontend.caller import here, may_handle
 from symgrad.frontend.questions import note_limit, questions
 from symgrad.frontend.session import Session, active
 from symgrad.ir.dim import Dim
@@ -31,6 +31,7 @@ _SHORT = 2**20
 _ROUNDED = 1e-12
 """By how much, relatively, what was computed in doubles may be off."""
 _FLIPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_LARGEST_SIZE = 2.0**63
 _LARGEST = math.log(sys.float_info.max)
 _SINE = math.log(2) + _LARGEST
 
@@ -40,7 +41,7 @@ class Need:
     """What an operation needs of its operand in ``place``: ``relation`` to ``number``.
 
     Otherwise Python raises ``error``; the verdict prints ``text`` where that is not known.
-    ``overflow``: the float would be too large, which is not followed of plain numbers.
+    ``overflow``: the float would be too large, which matters of plain numbers where it is handled.
     """
 
     place: int
@@ -56,6 +57,7 @@ def _by_zero() -> Exception:
 
 
 _NOT_ZERO = "what is divided by is not 0"
+_NO_OVERFLOW = "no power overflows"
 _DIVISION = (Need(1, "!=", 0, _by_zero, _NOT_ZERO),)
 
 
@@ -135,6 +137,9 @@ def _of_power(base: Any, power: Any) -> Iterable[Need]:
             yield Need(0, "!=", 0, _by_zero, _NOT_ZERO)
         if power % 1:
             yield Need(0, ">=", 0, _complex, "no root of a negative number is taken")
+        if power > 1 and not _is_whole(base):
+            limit = sys.float_info.max ** (1 / power) * (1 - _ROUNDED)
+            yield from _below(limit) if _regions(base) or limit < _LARGEST_SIZE else ()
     elif type(base) not in (int, float) or base <= 0:
         yield Need(0, ">", 0, _complex, "what is raised to a power is positive")
     elif base != 1 and (type(base) is float or _dim(power) is None):
@@ -144,12 +149,23 @@ def _of_power(base: Any, power: Any) -> Iterable[Need]:
 def _of_exponential(base: float) -> Need:
     """What ``base**power`` needs of its power: that the float is not too large."""
     limit = _LARGEST / math.log(base) * (1 - _ROUNDED)
-
-    def error() -> Exception:
-        return OverflowError(34, "Numerical result out of range")
-
     relation = "<=" if base > 1 else ">="
-    return Need(1, relation, limit, error, "no power overflows", overflow=True)
+    return Need(1, relation, limit, _too_large, _NO_OVERFLOW, overflow=True)
+
+
+def _below(limit: float) -> Iterable[Need]:
+    """What a base needs: that the float is not too large."""
+    for relation, bound in (("<=", limit), (">=", -limit)):
+        yield Need(0, relation, bound, _too_large, _NO_OVERFLOW, overflow=True)
+
+
+def _too_large() -> Exception:
+    return OverflowError(34, "Numerical result out of range")
+
+
+def _is_whole(value: Any) -> bool:
+    """Is it an integer, whose powers are exact?"""
+    return _dim(value) is not None or bool(getattr(value, "is_whole", False))
 
 
 # -- does a number meet what is needed?
@@ -160,7 +176,9 @@ def _meets(session: Session, value: Any, need: Need) -> bool:
     if not _is_symbol(value):
         return RELATIONS[need.relation](value, need.number)
     bound = Fraction(need.number)
-    if (need.overflow and _regions(value)) or _shown(session, value, need.relation, bound):
+    if _shown(session, value, need.relation, bound):
+        return True
+    if need.overflow and _regions(value) and not may_handle():
         return True
     asked = _asked(session, value, need.relation, bound)
     if asked is not None:

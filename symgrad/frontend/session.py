@@ -142,6 +142,7 @@ class Session:
     ``eager``: is it the trace of one eager operation?
     ``draws``: how many random tensors it has drawn.
     ``demanded``: what its operations raise without.
+    ``by_default``: it has floats of the default dtype; ``other_default``: that is the other one.
     """
 
     any_rank = False
@@ -169,7 +170,8 @@ class Session:
         self.facts = facts or SizeFacts()
         self.requires: list[SizeCondition] = []
         self._with_zero = self.facts.including_zero()
-        self.dtype = dtype
+        self._dtype = dtype
+        self.by_default = self.other_default = False
         self.namer = Namer()
         self.written: list[str] = []
         self.surplus: list[str] = []
@@ -183,6 +185,18 @@ class Session:
         self.draws = 0
         self.demanded = Demands(self)
         self._perhaps_one: list[tuple[Any, Any]] = []
+
+    @property
+    def dtype(self) -> DType:
+        """The default dtype, which something is made in."""
+        self.by_default = True
+        if self.other_default:
+            return float32 if self._dtype == float64 else float64
+        return self._dtype
+
+    @dtype.setter
+    def dtype(self, dtype: DType) -> None:
+        self._dtype = dtype
 
     def draw(self, kind: str, type: TensorType) -> Node:
         """What a trace draws at random: the next unknown, ``unit``, ``real`` or ``binary``."""

@@ -229,7 +229,7 @@ class FunctionCase:
     ``state``: why later calls may compute something else.  ``parameters``: what backward calls the
     cotangents, where it has one parameter for each output.  ``unwritten``: what has to be 0, so
     that nothing is computed from memory that nobody wrote.  ``demanded``: what its operations raise
-    without, and is not plain.
+    without, and is not plain.  ``by_default``: it has floats of the default dtype.
     """
 
     conditions: tuple[SizeCondition, ...]
@@ -257,6 +257,7 @@ class FunctionCase:
     parameters: tuple[str, ...] = ()
     unwritten: tuple[Unwritten, ...] = ()
     demanded: tuple[Demanded, ...] = ()
+    by_default: bool = False
 
     @property
     def aliases(self) -> dict[str, str]:

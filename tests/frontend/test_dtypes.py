@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import symgrad as sg
 from symgrad.ir.dtype import ALL, BY_NAME, BY_SHORT, INTEGERS, promote
+from tests.suite.adversarial.program import class_of
 
 # Rows and columns in the order of ALL: the table of torch's documentation.
 TABLE = """
@@ -164,3 +165,30 @@ def test_what_is_no_dtype_is_refused() -> None:
     for name in ("int8", "int64"):
         with pytest.raises(sg.SymgradError, match="& of integers is not supported"):
             x.to(name) & 1
+
+
+DEFAULTS = (
+    ("sg.zeros(3).dtype == sg.float64", True), ("sg.tensor(1.0).element_size() == 8", True),
+    ("(sg.ones(1) * x).dtype == sg.float64", True), ("x.dtype == sg.int64", False),
+    ("sg.zeros(3, dtype=x.dtype).dtype == sg.int64", False),
+    ("sg.zeros(3).dtype == sg.int64", False),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "asks"), DEFAULTS)
+def test_what_depends_on_the_default_dtype_is_printed(text: str, asks: bool) -> None:
+    source = f"""
+class Asks(sg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 3 * g * x if {text} else 2 * g * x
+"""
+    report = sg.verify(class_of("Asks", source, sg), "f32[n]")
+    assert str(report.verdict) == "PROVED"
+    said = "if the default dtype is float32, as when it was judged"
+    assert (said in " ".join(str(report).split())) == asks

@@ -152,8 +152,10 @@ def test_a_negative_number_of_elements_is_refused(text: str) -> None:
 
 NUMBERS = (
     ("1 / (a - 5)", "a < 5 or a > 5"), ("math.sqrt(a)", "a >= 0"), ("math.log(a - 1)", "a > 1"),
-    ("1 / (1 + a * a)", ""), ("1 / (1 + math.exp(-a))", ""), ("(4 - a) ** -1", "a < 4 or"),
+    ("1 / (1 + a * a)", ""), ("1 / (1 + math.exp(-a))", "a >= -709."), ("(4 - a) ** -1", "a < 4 or"),
     ("1 / (a * (a + 1))", "a < -1 or -1 < a < 0 or a > 0"),
+    ("math.exp(a)", "a <= 709."), ("2.0 ** a", "a <= 102"),
+    ("(a + 1) ** 200", "a in ["),
 )  # fmt: skip
 
 
@@ -178,10 +180,28 @@ class Asks(sg.Function):
 """
     report = sg.verify(class_of("Asks", source, sg), "n", timeout=None)
     assert str(report.verdict) == "PROVED"
-    first = str(report).splitlines()[0]
+    first = " ".join(str(report).splitlines()[:3])
     assert "for all real a" in first
     assert values in first
     assert bool(values) == any("REFUTED" in note for note in report.notes)
+
+
+@pytest.mark.parametrize("text", ["math.exp(a)", "2.0 ** a", "a ** 30"])
+def test_an_overflow_that_nothing_handles_is_none_of_the_proof(text: str) -> None:
+    source = f"""
+import math
+class Asks(sg.Function):
+    @staticmethod
+    def forward(ctx, x, a: float = 2.0):
+        ctx.a = a
+        return x * {text}
+    @staticmethod
+    def backward(ctx, g):
+        a = ctx.a
+        return g * {text}, None
+"""
+    report = sg.verify(class_of("Asks", source, sg), "n", timeout=None)
+    assert str(report).splitlines()[0].startswith("Asks: PROVED for all real a ")
 
 
 # -- identity
@@ -190,6 +210,8 @@ class Asks(sg.Function):
 IDENTITIES = (
     "n is 3", "3 is n", "x.shape[0] is 37", "n is not 3", "x.shape[0] is g.shape[0]", "ctx.n is n",
     "operator.is_(n, 5)", "(lambda v: v is 3)(n)", "is_not(n, 5)", "n is LIMIT", "n + 1 is 4",
+    "any(map(operator.is_, [n], [3]))", "any(map(PICK, [n], [3]))",
+    "getattr(operator, 'is_')(n, 3)",
 )  # fmt: skip
 FINE = ("n is None", "n is True", "n is SENTINEL", "type(n) is int", "ctx.flag is False")
 
@@ -198,7 +220,7 @@ def _identity(text: str, name: str) -> Any:
     source = f"""
 import operator
 from operator import is_not
-LIMIT, SENTINEL = 5, object()
+LIMIT, SENTINEL, PICK = 5, object(), operator.is_
 class Asks(sg.Function):
     @staticmethod
     def forward(ctx, x):
@@ -221,6 +243,24 @@ def test_identity_of_numbers_is_undecided_with_the_line(text: str) -> None:
     assert str(report.verdict) == "UNDECIDED"
     assert "compared by identity" in report.inputs["x"].reason
     assert "<adversarial Asks>:15" in report.inputs["x"].reason
+
+
+@pytest.mark.parametrize("text", ["ctx.a is ctx.b", "any(map(operator.is_, [ctx.a], [ctx.b]))"])
+def test_identity_of_what_is_not_known_is_printed(text: str) -> None:
+    source = f"""
+import operator
+class Asks(sg.Function):
+    @staticmethod
+    def forward(ctx, x, a, b):
+        ctx.a, ctx.b = a, b
+        return x * a
+    @staticmethod
+    def backward(ctx, g):
+        one = {text}
+        return (3 * g if one else g * ctx.a), None, None
+"""
+    report = sg.verify(class_of("Asks", source, sg), "n", 1000, 1001, timeout=None)
+    assert "if no number is compared by identity (<adversarial Asks>:10)" in str(report)
 
 
 @pytest.mark.parametrize("text", FINE)

@@ -32,6 +32,7 @@ from symgrad.proof.report.verdict import Verdict
 
 ALIKE = frozenset(("alike",))
 IDENTITY = frozenset(("identity",))
+DEFAULT = frozenset(("default",))
 STATE = "calls share no state"
 REAL = "the same in a real call"
 _ORDER = "forward(A), forward(B), backward(A), backward(A) again with other cotangents, backward(B)"
@@ -71,6 +72,7 @@ def judge_calls(
         if observed or found.findings:
             return found
     found.conditions += _identities(trace(IDENTITY))
+    found.conditions += _defaults(trace(DEFAULT))
     whole = frozenset(("dtype", "same"))
     calls = trace(whole)
     cases = {case_key(case): case for case in graphs.cases}
@@ -130,6 +132,14 @@ def _identities(calls: Iterable[OtherCall]) -> list[Condition]:
         if not finer and _differs(call):
             found.append(call)
     return [*([_PACKED] if any(map(_asks_which, hooked)) else ()), *_apart(found)]
+
+
+def _defaults(calls: Iterable[OtherCall]) -> list[Condition]:
+    """What is printed where the program does something else with the other default dtype."""
+    kinds = dict.fromkeys(call.dtype for call in calls if _differs(call))
+    return [
+        Condition("asked", f"the default dtype is {kind}, as when it was judged") for kind in kinds
+    ]
 
 
 def _asks_which(call: OtherCall) -> bool:
