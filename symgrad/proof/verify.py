@@ -45,6 +45,7 @@ from symgrad.ops.record import get
 from symgrad.proof import fixed_points
 from symgrad.proof.judge import vacuous
 from symgrad.proof.judge.approximations import smoothed
+from symgrad.proof.judge.boundaries import Boundary
 from symgrad.proof.judge.calls import REAL, STATE, Calls, Trace, judge_calls
 from symgrad.proof.judge.conditions import FoundCondition, find_conditions
 from symgrad.proof.judge.decide import Judgement, beside, judge
@@ -843,9 +844,17 @@ def _kinks(
     """The kinks of forward on sets that no other condition leaves out."""
     known = {one.code for one in printed if one.excepted and one.code}
     read = any(one.kind == "reading" for one in printed)
-    subjects = [(smoothed(one.subject) if read else None) or one.subject for one in judged]
-    found = [kink for subject in subjects for kink in kinks(subject, name)]
+    found = [
+        kink for one in judged
+        for kink in kinks(
+            (smoothed(one.subject) if read else None) or one.subject, name, _smooth(one, name)
+        )
+    ]  # fmt: skip
     return without_inside((one for one in found if one.code not in known), printed)
+
+
+def _smooth(one: JudgedCase, name: str) -> frozenset[Boundary]:
+    return one.judgements[name].smooth if name in one.judgements else frozenset()
 
 
 def _explained(

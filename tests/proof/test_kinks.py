@@ -56,6 +56,69 @@ def test_numbers_that_are_declared_binary_meet_no_threshold() -> None:
     assert not [c for c in found.conditions if c.kind == "kink"], str(found)
 
 
+BOTH = {  # forwards that choose, and bend nowhere, with their gradients
+    "x * x.abs()": "2 * g * x.abs()",
+    "x.relu() ** 2": "2 * g * x.relu()",
+    "x / (1 + x.abs())": "g / (1 + x.abs()).square()",
+    "sg.where(x > 0, x, x.exp() - 1)": "g * sg.where(x > 0, 1.0, x.exp())",
+    "sg.where(x > 1, x, (x * x + 1) / 2)": "g * x.clamp(max=1)",
+    "c = x.clamp(-1, 1); x * c - c * c / 2": "g * x.clamp(-1, 1)",
+    "m = (x.abs() < 1).to(x.dtype); m * x * x / 2 + (1 - m) * (x.abs() - 0.5)": (
+        "g * x.clamp(-1, 1)"
+    ),
+    "sg.where(x > 0, sg.where(x < 1, x * x, 2 * x - 1), 0.0)": "2 * g * x.clamp(0, 1)",
+}
+BENT = {  # where one choice has another value, or another slope, its boundary is named
+    "x.abs()": ("g * x.sign()", {"x == 0"}),
+    "sg.where(x > 0, x + 1, x)": ("g", {"x == 0"}),
+    "sg.where(x > 0, x, 2 * (x.exp() - 1))": ("g * sg.where(x > 0, 1.0, 2 * x.exp())", {"x == 0"}),
+    "c = x.clamp(-1, 1); x * c - c * c": (
+        "c = x.clamp(-1, 1); g * (c + (x - 2 * c) * (x.abs() < 1))", {"x == 1", "x == -1"},
+    ),
+    "x * x.abs() + (x - 1).relu()": ("g * (2 * x.abs() + (x > 1))", {"x == 1"}),
+    "x.relu() ** 2 + (x > 0) * 1.0": ("2 * g * x.relu()", {"x == 0"}),
+    "x * x.relu() + x.abs() * x.sign()": ("g * (2 * x.relu() + 1)", {"x == 0"}),
+}  # fmt: skip
+
+
+def named(forward: str, backward: str) -> set[str]:
+    found = sg.verify(
+        class_of("Judged", class_text("Judged", forward, backward, "x"), sg), "n", suggest=False
+    )
+    assert found.verdict == sg.PROVED, str(found)
+    return {str(c).partition(" (yours")[0] for c in found.conditions if c.kind == "kink"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("forward", BOTH)
+def test_no_kink_is_named_where_both_branches_have_one_derivative(forward: str) -> None:
+    assert named(forward, BOTH[forward]) == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seen", [True, False], ids=("by points", "by proof"))
+@pytest.mark.parametrize("forward", BENT)
+def test_a_kink_is_named_where_the_branches_differ(
+    forward: str, seen: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not seen:  # where no point shows that forward bends, the proof does not say it is smooth
+        monkeypatch.setattr("symgrad.proof.judge.smooth.bent", lambda *_: False)
+    backward, expected = BENT[forward]
+    assert named(forward, backward) == expected
+
+
+@pytest.mark.slow
+def test_a_huber_loss_has_no_kink_for_all_thresholds() -> None:
+    text = class_text(
+        "Judged", "d = x - y; a = d.abs(); sg.where(a <= t, 0.5 * d * d, t * (a - 0.5 * t))",
+        "c = sg.minimum(sg.maximum(x - y, -t), t); g * c, -g * c, None", "xyt",
+    )  # fmt: skip
+    assume = {"t": "positive"}
+    found = sg.verify(class_of("Judged", text, sg), "n", "n", "", assume=assume, suggest=False)
+    assert found.inputs["x"].verdict == sg.PROVED, str(found)
+    assert not [one for one in found.inputs["x"].conditions if one.kind == "kink"], str(found)
+
+
 # jumps of what rounds: what backward has there is refuted, or not said to be proved
 FLOORS = tuple(
     backward.format(u=u)

@@ -98,7 +98,7 @@ def _beside(text: str, candidate: Subject, name: str, judged: Judgement) -> list
     """What else the proof under a condition rests on: the case, the conditions, the kinks."""
     sizes = [one for one in map(str, candidate.conditions) if one != text]
     known = {one.code for one in judged.conditions if one.excepted and one.code}
-    bends = [one for one in kinks(candidate, name) if one.code not in known]
+    bends = [one for one in kinks(candidate, name, judged.smooth) if one.code not in known]
     found = [*(Condition("size", one) for one in sizes), *judged.conditions, *bends]
     return list(dict.fromkeys(one for one in found if one.text != text))
 

@@ -33,6 +33,7 @@ from symgrad.ir.function import Relation
 from symgrad.ir.graph import Graph
 from symgrad.proof.judge import equalities, nullsets, stated
 from symgrad.proof.judge.approximations import is_beyond, left_out, smoothed
+from symgrad.proof.judge.boundaries import Boundary
 from symgrad.proof.judge.defined import Definedness, outside
 from symgrad.proof.judge.equalities import Solution
 from symgrad.proof.judge.equality import (
@@ -46,6 +47,7 @@ from symgrad.proof.judge.equality import (
 from symgrad.proof.judge.goals import Goal
 from symgrad.proof.judge.matrices import prepared
 from symgrad.proof.judge.prove import Prover
+from symgrad.proof.judge.smooth import smooth
 from symgrad.proof.judge.supports import with_supports
 from symgrad.proof.judge.tiny import outside_of_tiny, without_inside
 from symgrad.proof.normal.facts import Facts
@@ -153,6 +155,7 @@ class Judgement:
 
     ``recognised``: rounded constants among the literals were read as what they round; ``solved``:
     what literals of backward were read as beside these.
+    ``smooth``: boundaries of forward at which it is differentiable, by this gradient.
     ``passed`` and ``failed``: the sizes of the points that agreed and that did not.
     """
 
@@ -163,6 +166,7 @@ class Judgement:
     counterexample: Counterexample | None = None
     recognised: bool = False
     solved: Mapping[float, literals.Constant] = field(default_factory=dict)
+    smooth: frozenset[Boundary] = frozenset()
     passed: tuple[Mapping[str, int], ...] = ()
     failed: tuple[Mapping[str, int], ...] = ()
 
@@ -565,8 +569,17 @@ class _Decision:
             ),
             recognised=self.subject.recognised,
             solved=self.subject.solved,
+            smooth=self._smooth(ready.prover, name, (*found, *almost)),
             passed=tuple(point.sizes for point in self.evidence[name].passed),
         )
+
+    def _smooth(
+        self, prover: Prover, name: str, conditions: Collection[Condition]
+    ) -> frozenset[Boundary]:  # fmt: skip
+        """Where forward chooses, and is differentiable all the same."""
+        if prover.subject.graph is not self.subject.graph or self.subject.stated.equalities:
+            return frozenset()
+        return smooth(self.subject, name, prover.equal, prover.atoms, conditions)
 
     def _proved_as_read(self, name: str, most: int) -> bool:
         """Is it right on more null sets where rounded constants are read as what they round?"""

@@ -9,7 +9,7 @@ one that no input meets (``tanh(x) == 1``, ``x == 0`` for a positive x).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -52,16 +52,19 @@ _TIES = {"amax": "maximum", "amin": "minimum", "max": "maximum", "min": "minimum
 _JUMPS = frozenset(("lt", "le", "gt", "ge"))
 
 
-def kinks(subject: Subject, name: str) -> list[Condition]:
+def kinks(
+    subject: Subject, name: str, smooth: Collection[Boundary] = frozenset()
+) -> list[Condition]:
     """The kinks and ties of a forward that matter, at most a handful.
 
-    ``name``: the input whose gradient is reported.
+    ``name``: the input whose gradient is reported.  ``smooth``: boundaries at which it is proved
+    to be the derivative.
     """
     found = _ranked(subject.forward.nodes)
     flowing, jumping = bends(subject), jumps(subject)
     if not flowing and not jumping:
         return found
-    said = _Kinks(subject, name)
+    said = _Kinks(subject, name, smooth)
     for node in flowing:
         found += said.of(node)
     for node in jumping:
@@ -224,8 +227,8 @@ def _flowing(subject: Subject, nodes: list[Node], at: Evaluation | None) -> list
 class _Kinks:
     """The conditions of the nodes of one forward, for the gradient of one input."""
 
-    def __init__(self, subject: Subject, name: str) -> None:
-        self.subject, self.name = subject, name
+    def __init__(self, subject: Subject, name: str, smooth: Collection[Boundary]) -> None:
+        self.subject, self.name, self.smooth = subject, name, smooth
         self.at = _generic(subject)
         self._ranges: Ranges | None = None
         self._outside = outside(subject)
@@ -266,7 +269,7 @@ class _Kinks:
     def _all(self, found: Iterable[Boundary]) -> list[Condition]:
         said = []
         for one in found:
-            if self._met(one):
+            if one not in self.smooth and self._met(one):
                 with suppress(NoSpelling):
                     condition = equation(one, "kink")
                     there = self._there(one)

@@ -284,17 +284,47 @@ def forced(
     ``outputs``: of forward as it is beside the boundaries.  None where that cannot be said: where
     an index is computed.
     """
-    points: dict[str, list[Boundary]] = {}
-    for one in found:
-        if isinstance(one.value, Node) and one.value.shape != one.point.shape:
-            return None
-        points.setdefault(name_of(one.point), []).append(one)
-    own = [one.point for one in found if one.point.op != "input"]
-    cuts = list(dict.fromkeys([*opaque, *own]))
-    lowering = Lowering(subject.graph, cuts)
+    if not _alike(found):
+        return None
+    lowering, cuts = _lowering(subject, found, opaque)
     at = gradient_indices(subject.by_name[name].shape)
     reference = gradient(lowering, outputs, name, at, through=cuts)
     hand = lowering.element(_off_branches(subject, subject.gradients[name], found), at)
+    return _goal(lowering, found, hand, reference)
+
+
+def forced_values(
+    subject: Subject, found: Sequence[Boundary], opaque: Iterable[Node], one: Node, other: Node
+) -> Goal | None:
+    """The goal that two nodes are equal, with points that are their values in the same way."""
+    if not _alike(found):
+        return None
+    lowering, _ = _lowering(subject, found, opaque)
+    at = gradient_indices(one.shape)
+    return _goal(lowering, found, lowering.element(one, at), lowering.element(other, at))
+
+
+def _alike(found: Iterable[Boundary]) -> bool:
+    return all(
+        one.value.shape == one.point.shape for one in found if isinstance(one.value, Node)
+    )  # fmt: skip
+
+
+def _lowering(
+    subject: Subject, found: Iterable[Boundary], opaque: Iterable[Node]
+) -> tuple[Lowering, list[Node]]:
+    """Index notation in which the points are read as they are; what it reads so."""
+    own = [one.point for one in found if one.point.op != "input"]
+    cuts = list(dict.fromkeys([*opaque, *own]))
+    return Lowering(subject.graph, cuts), cuts
+
+
+def _goal(
+    lowering: Lowering, found: Iterable[Boundary], hand: Expr, reference: Expr | None
+) -> Goal | None:
+    points: dict[str, list[Boundary]] = {}
+    for one in found:
+        points.setdefault(name_of(one.point), []).append(one)
     put = _putting(lowering, points)
     goals = [hand] if reference is None else [hand, reference]
     new = rebuild(lowering.pool, goals, put)

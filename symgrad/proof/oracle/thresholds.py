@@ -39,6 +39,8 @@ WRONG = 1e-6
 EXACT = 1e-50
 ON_SET, NEAR, JUMP = 1e-9, 1e-7, 1e-4
 """In doubles: what counts as equal, a step aside, and a change that no step explains."""
+ASIDE, BEND = 1e-5, 1e-2
+"""In doubles: the step of a slope to one side, and a difference of slopes that no step explains."""
 POINTS = 6
 """At how many points of a set a gradient is looked at."""
 _BOUNDS = ("interval", "positive", "nonnegative", "negative")
@@ -99,13 +101,39 @@ def broken(subject: Subject, node: Node, value: Fraction | Node) -> bool:
     return False
 
 
-def _jumps_at(subject: Subject, at: Evaluation, node: Node, value: Fraction | Node) -> bool:
-    if _gap_at(at, node, value) > ON_SET:
-        return False
-    along = {
+def bent(subject: Subject, node: Node, value: Fraction | Node) -> bool:
+    """Do doubles show no point at which ``node`` is ``value``, and at which forward bends not?"""
+    comparable = not isinstance(value, Node) or value.shape == node.shape
+    if len(subject.everything.nodes) > BOUNDARY_NODES or not comparable:
+        return True
+    for point in islice(points(subject, node, value), POINTS):
+        with suppress(DomainError):
+            at = subject.evaluate_double(point)
+            if _gap_at(at, node, value) <= ON_SET and not _bends_at(subject, at):
+                return False
+    return True
+
+
+def _bends_at(subject: Subject, at: Evaluation) -> bool:
+    along = _everywhere(subject, at)
+    ahead, behind = (
+        (at.differences.moved(along, step) - at.objective) / step for step in (ASIDE, -ASIDE)
+    )
+    return not abs(ahead - behind) <= BEND * (1 + abs(ahead) + abs(behind))
+
+
+def _everywhere(subject: Subject, at: Evaluation) -> dict[str, Array]:
+    """A direction for all real inputs."""
+    return {
         name: subject.direction(name, at)
         for name, one in subject.by_name.items() if one.dtype.is_float
     }  # fmt: skip
+
+
+def _jumps_at(subject: Subject, at: Evaluation, node: Node, value: Fraction | Node) -> bool:
+    if _gap_at(at, node, value) > ON_SET:
+        return False
+    along = _everywhere(subject, at)
     beside = [at.differences.moved(along, step) for step in (NEAR, -NEAR)]
     return any(abs(one - at.objective) > JUMP * (1 + abs(at.objective)) for one in beside)
 

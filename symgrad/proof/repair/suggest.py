@@ -114,7 +114,7 @@ def proved_under(
     judged = judge(candidate, budget=budget)[name]
     if judged.verdict is not Verdict.PROVED:
         return None
-    return tuple(dict.fromkeys([*judged.conditions, *kinks(candidate, name)]))
+    return tuple(dict.fromkeys([*judged.conditions, *kinks(candidate, name, judged.smooth)]))
 
 
 _OF_FORWARD = ("kink", "ties", "declared", "index", "axiom", "asked")
