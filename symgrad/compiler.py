@@ -428,21 +428,30 @@ def build(
     static: Static = None, assume: Assume = None, allow: Sequence[str] = (), check: bool = False,
     compiled: bool = True, root: Path | None = None, names: Mapping[Any, str] | None = None,
     timeout: float | None = VERDICT_SECONDS, fixed: bool = False, config: Config = None,
-    validate: bool = True, told: Told = lambda name, report, validation: None,
+    validate: bool = True, package: str = "",
+    told: Told = lambda name, report, validation: None,
 ) -> str:  # fmt: skip
     """Write a package of kernels that imports without symgrad; return the difference.
 
     ``specs``, ``static``, ``assume``, ``timeout``, ``config``: as for ``compile``.  ``check``:
     write nothing.  ``compiled``: also build the shared objects.  ``root``: paths in the manifest
     are written relative to it.  ``names``: other names for the ops of some Functions.  ``fixed``:
-    no kernel takes a plain number.  ``validate``: as for ``compile``.  ``told`` is called with the
-    name of each op once it is judged.  Raises NotProvedError, NotValidatedError, BuildError.
+    no kernel takes a plain number.  ``validate``: as for ``compile``.  ``package``: ``folder`` is
+    the project of a package of this name, with what ``pip`` and ``pytest`` read.  ``told`` is
+    called with the name of each op once it is judged.  Raises NotProvedError, NotValidatedError,
+    BuildError.
     """
     from symgrad.manifest import packaged, packaged_op
-    from symgrad.runtime.package import build_package, difference, write_package
+    from symgrad.runtime.libraries import build_package
+    from symgrad.runtime.package import difference, write_package
 
+    if package:
+        from symgrad import project
+        from symgrad.samples import samples
+
+        project.check_name(package)
     named = names or {}
-    ops = []
+    ops, sampled = [], {}
     for one in functions:
         found = class_of(taken(one))
         declared = _declared(config, found)
@@ -454,12 +463,17 @@ def build(
         emitted, validation = texts(planned, report, allow, validate=validate)
         told(planned.name, report, validation)
         ops.append(packaged_op(request, planned, report, emitted, validation, root))
-    files = packaged(ops, folder)
+        if package:
+            sampled[planned.name] = samples(planned)
+    place = project.source_folder(folder, package) if package else folder
+    files = packaged(ops, place)
     if check:
-        return difference(folder, files)
-    write_package(folder, files)
+        return difference(place, files)
+    write_package(place, files)
+    if package:
+        project.write_project(folder, project.project_files(package, ops, sampled))
     if compiled:
-        build_package(folder, [op.stem for op in ops])
+        build_package(place, [op.stem for op in ops])
     return ""
 
 

@@ -26,7 +26,8 @@ from symgrad.ir.printer import graph_text
 from symgrad.kernels import OpPlan
 from symgrad.proof.digests import Sides, backward_digest, forward_digest, normal_forms
 from symgrad.proof.report.rendering import supposing
-from symgrad.runtime.package import MANIFEST, PackagedOp, package_files, text_digest
+from symgrad.runtime.libraries import MANIFEST
+from symgrad.runtime.package import PackagedOp, package_files, text_digest
 
 if TYPE_CHECKING:
     from symgrad.proof.report.records import Report

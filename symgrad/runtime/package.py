@@ -9,7 +9,6 @@ modules here that a call needs; ``MANIFEST.json``; and, where they were built, s
 
 from __future__ import annotations
 
-import ast
 import difflib
 import json
 import keyword
@@ -17,25 +16,22 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from symgrad import abi
-from symgrad.abi import Op
 from symgrad.errors import BuildError
-from symgrad.runtime.build import build_beside
 from symgrad.runtime.digests import bytes_digest
+from symgrad.runtime.libraries import MANIFEST
 
-MANIFEST = "MANIFEST.json"
 RUNTIME = "_runtime"
 """The folder of the modules that every op is called through."""
 # The modules that generated code needs at run time; those of `COMMON` lie in `symgrad` itself.
 RUNTIME_MODULES = (
-    *("arguments", "binding", "blas", "build", "cache", "compiler", "digests", "load"),
-    *("pool", "residuals", "support", "threads", "trusted", "values", "workspace"),
+    *("arguments", "binding", "blas", "build", "cache", "compiler", "digests", "libraries"),
+    *("load", "pool", "residuals", "support", "threads", "trusted", "values", "workspace"),
 )
 COMMON = ("abi", "errors", "forks", "plain_values")
 # What hands the ops to other frameworks, which are imported when it is.
@@ -46,6 +42,7 @@ _IMPORTS = (
     (re.compile(r"^( *)from symgrad\.runtime\.", re.MULTILINE), r"\1from ."),
     (re.compile(r"^( *)from symgrad\.export\.", re.MULTILINE), r"\1from .export_"),
     (re.compile(rf"^( *)from symgrad\.({'|'.join(COMMON)}) import ", re.M), r"\1from .\2 import "),
+    (re.compile(r"^from symgrad import ", re.MULTILINE), "from . import "),
 )
 
 
@@ -62,17 +59,6 @@ class PackagedOp:
     wrapper: str
     texts: Mapping[str, str]
     record: Mapping[str, Any]
-
-
-def read_op(wrapper: str) -> Op:
-    """The table ``OP`` of a wrapper's text, without running the rest."""
-    for statement in ast.parse(wrapper).body:
-        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "OP":
-            expression = ast.Expression(statement.value)
-            found = eval(compile(expression, "<OP>", "eval"), dict(vars(abi)))
-            assert isinstance(found, Op)
-            return found
-    raise BuildError("the wrapper has no table OP", hint="run symgrad build again")
 
 
 def runtime_files() -> dict[str, str]:
@@ -179,28 +165,6 @@ def write_package(folder: Path, files: Mapping[str, str]) -> list[Path]:
             f"{folder} cannot be written: {error.strerror or error}",
             hint="choose a folder that can be written",
         ) from error
-
-
-def build_package(
-    folder: Path,
-    wrappers: Sequence[str],
-    *,
-    portable: bool = True,
-    built: Callable[[Path], None] = lambda path: None,
-) -> list[Path]:
-    """Compile a written package: one shared object beside each of the modules ``wrappers``.
-
-    ``portable`` libraries run on every x86-64; others are for this machine's processor.
-    ``built`` is told of each as it is done.  Raises BuildError where the C cannot be compiled.
-    """
-    made = []
-    for stem in wrappers:
-        op = read_op((folder / f"{stem}.py").read_text(encoding="utf-8"))
-        names = (op.header, *op.files)
-        texts = {name: (folder / name).read_text(encoding="utf-8") for name in names}
-        made.append(build_beside(folder, op, texts, portable=portable))
-        built(made[-1])
-    return made
 
 
 def _read(path: Path) -> str | None:

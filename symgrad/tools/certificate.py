@@ -36,11 +36,10 @@ from symgrad.frontend.request import bind
 from symgrad.manifest import VERSIONS, packaged_op, versions
 from symgrad.plain_values import stated
 from symgrad.runtime.contents import Contents, built_files, built_otherwise, contents
+from symgrad.runtime.libraries import MANIFEST, read_op
 from symgrad.runtime.package import (
-    MANIFEST,
     PackagedOp,
     check_stem,
-    read_op,
     shared_files,
     text_digest,
 )

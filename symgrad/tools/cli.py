@@ -457,6 +457,12 @@ def scan_command(
 @main.command()
 @click.argument("targets", nargs=-1, required=True, metavar="FILE|PACKAGE[:CLASS]...")
 @click.option("-o", "--output", type=click.Path(file_okay=False, path_type=Path), required=True)
+@click.option(
+    "--package",
+    metavar="NAME",
+    default="",
+    help="Write a project to DIR, with pyproject.toml and tests, whose package has this name.",
+)
 @_arguments
 @click.option(
     "--allow",
@@ -470,7 +476,7 @@ def scan_command(
 @_no_config
 @_timeout
 def build(
-    targets: Sequence[str], output: Path, shapes: str | None, static: Sequence[str],
+    targets: Sequence[str], output: Path, package: str, shapes: str | None, static: Sequence[str],
     assume: Sequence[str], allow: Sequence[str], no_validate: bool, check: bool, no_compile: bool,
     config: Path | None, no_config: bool, timeout: float,
 ) -> None:  # fmt: skip
@@ -498,7 +504,7 @@ def build(
         chosen, output, specs=_specs(shapes), static=_static(static),
         assume=joined(assume) or None, allow=tuple(allow), check=check,
         compiled=not no_compile, root=Path.cwd(), timeout=timeout or None, config=files.of,
-        validate=not no_validate, told=_built,
+        validate=not no_validate, package=package, told=_built,
     )  # fmt: skip
     _finish(difference, check, output)
 

@@ -18,7 +18,7 @@ from symgrad.errors import CodegenError, NotValidatedError
 from symgrad.manifest import proof_line
 from symgrad.proof.report.records import Condition
 from symgrad.proof.report.rendering import supposing, worded
-from symgrad.runtime.package import MANIFEST
+from symgrad.runtime.libraries import MANIFEST
 from symgrad.tools.certificate import check
 from symgrad.tools.cli import main
 

@@ -21,9 +21,9 @@ from symgrad.runtime import blas, cache, compiler
 from symgrad.runtime.binding import c_expression
 from symgrad.runtime.build import build_beside, build_cached, compile_into
 from symgrad.runtime.digests import SUFFIX
+from symgrad.runtime.libraries import read_op
 from symgrad.runtime.load import load
 from symgrad.runtime.op import make_op
-from symgrad.runtime.package import read_op
 from tests.runtime import scripts
 from tests.runtime.examples import MATMUL, SOFTPLUS
 

@@ -14,9 +14,9 @@ from symgrad.codegen.wrapper import render_package
 from symgrad.errors import BuildError
 from symgrad.runtime import build, package
 from symgrad.runtime.compiler import find_compiler
+from symgrad.runtime.libraries import build_package
 from symgrad.runtime.package import (
     PackagedOp,
-    build_package,
     difference,
     package_files,
     write_package,
@@ -379,7 +379,8 @@ import sys
 from pathlib import Path
 from tests.runtime.examples import MATMUL, SOFTPLUS
 from tests.runtime.test_package import files_of
-from symgrad.runtime.package import build_package, write_package
+from symgrad.runtime.libraries import build_package
+from symgrad.runtime.package import write_package
 folder = Path(sys.argv[1])
 write_package(folder, files_of(SOFTPLUS, MATMUL))
 build_package(folder, ["softplus", "matmul"])

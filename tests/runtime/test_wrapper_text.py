@@ -15,7 +15,7 @@ from symgrad.codegen.wrapper import laid_out, render_wrapper, wrapper_view
 from symgrad.errors import CodegenError
 from symgrad.ir.dim import Dim, maximum
 from symgrad.ir.function import SizeCondition
-from symgrad.runtime.package import read_op
+from symgrad.runtime.libraries import read_op
 from tests.runtime.examples import ALL, GATED, PICK
 
 NAMES = st.sampled_from(["in", "out", "n", "type", "x", "residuals", "max", "_n", "lambda", "y"])

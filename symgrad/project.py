@@ -1,0 +1,107 @@
+"""A package of kernels as an ordinary Python project: what ``pip wheel`` and ``pytest`` read.
+
+In: the ops of a package and their samples.  Out: the texts around ``src/<package>``.
+
+Each text says at its top that symgrad wrote it.  One that says so no more is the user's, and stays.
+"""
+
+from __future__ import annotations
+
+import json
+import keyword
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from symgrad.codegen.environment import environment
+from symgrad.errors import BuildError
+from symgrad.runtime.libraries import read_op
+from symgrad.runtime.package import PackagedOp, replace_file
+
+MARK = "Written by symgrad build; without this line it is yours, and is not written again."
+NUMPY, CFFI, OPENBLAS = "numpy>=1.26", "cffi>=1.16", "scipy-openblas32>=0.3.27"
+
+
+@dataclass(frozen=True)
+class OpView:
+    """A row of the table of ops: the arrays that it takes and gives, and what was proved."""
+
+    name: str
+    inputs: str
+    outputs: str
+    proof: str
+
+
+@dataclass(frozen=True)
+class ProjectView:
+    """All that the templates are shown."""
+
+    mark: str
+    name: str
+    ops: tuple[OpView, ...]
+    requires: tuple[str, ...]
+    build_requires: tuple[str, ...]
+
+
+def check_name(name: str) -> None:
+    """Can it be the name of a package?  Raises BuildError."""
+    plain = name.isascii() and name.isidentifier() and not name.startswith("_")
+    if not plain or keyword.iskeyword(name):
+        raise BuildError(
+            f"{name!r} cannot be the name of a package", hint="letters, digits and _: my_kernels"
+        )
+
+
+def source_folder(folder: Path, name: str) -> Path:
+    """Where the package lies in its project."""
+    return folder / "src" / name
+
+
+def project_files(
+    name: str, ops: Sequence[PackagedOp], samples: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> dict[str, str]:
+    """The texts of a project by their paths; the same bytes for the same input."""
+    records = {op.stem: read_op(op.wrapper) for op in sorted(ops, key=lambda one: one.stem)}
+    blas = (OPENBLAS,) if any(one.blas for one in records.values()) else ()
+    rows = tuple(
+        OpView(
+            stem,
+            ", ".join(map(str, one.cases[0].inputs)),
+            ", ".join(map(str, one.cases[0].outputs)),
+            next(str(op.record["proof"]["verdict"]) for op in ops if op.stem == stem),
+        )
+        for stem, one in records.items()
+    )
+    view = ProjectView(MARK, name, rows, (NUMPY, CFFI, *blas), (CFFI, *blas))
+    load = environment().get_template
+    texts = {
+        path: load(f"project_{template}.j2").render(project=view)
+        for path, template in (
+            ("pyproject.toml", "pyproject.toml"), ("setup.py", "setup.py"),
+            ("MANIFEST.in", "manifest.in"), ("README.md", "readme.md"),
+            (f"tests/test_{name}.py", "test.py"),
+        )
+    }  # fmt: skip
+    values = {"mark": MARK, "ops": {stem: list(samples[stem]) for stem in records}}
+    texts["tests/values.json"] = json.dumps(values, indent=1, sort_keys=True) + "\n"
+    return texts
+
+
+def write_project(folder: Path, files: Mapping[str, str]) -> list[Path]:
+    """Write what is not there, or was written by symgrad; return what was left alone."""
+    kept = []
+    try:
+        for name, text in files.items():
+            path = folder / name
+            before = path.read_text(encoding="utf-8", errors="replace") if path.exists() else None
+            if before is not None and before != text and MARK not in before:
+                kept.append(path)
+            elif before != text:
+                replace_file(path, text)
+    except OSError as error:
+        raise BuildError(
+            f"{folder} cannot be written: {error.strerror or error}",
+            hint="choose a folder that can be written",
+        ) from error
+    return kept

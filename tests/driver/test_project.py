@@ -1,0 +1,177 @@
+"""``symgrad build --package``: a project that pip, setuptools and pytest take as any other."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+from symgrad import compiler, project
+from symgrad.errors import BuildError
+from symgrad.frontend.request import bind
+from symgrad.runtime.digests import STABLE, SUFFIX
+from symgrad.samples import samples
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+class Product(sg.Function):
+    @staticmethod
+    def forward(ctx: Any, x: "f32[n k]", w: "f32[k m]") -> Any:
+        ctx.save_for_backward(x, w)
+        return x @ w
+
+    @staticmethod
+    def backward(ctx: Any, grad_y: Any) -> Any:
+        x, w = ctx.saved_tensors
+        return grad_y @ w.t(), x.t() @ grad_y
+
+
+class Scaled(sg.Function):
+    @staticmethod
+    def forward(ctx: Any, x: f64[n], alpha: float = 2.0) -> Any:
+        ctx.alpha = alpha
+        return alpha * x
+
+    @staticmethod
+    def backward(ctx: Any, grad_y: Any) -> Any:
+        return ctx.alpha * grad_y, None
+
+
+class Taken(sg.Function):
+    """Integers among its inputs, and a logarithm, which not every number has."""
+
+    @staticmethod
+    def forward(ctx: Any, x: "f64[n m]", labels: i64[n]) -> Any:
+        chosen = x.gather(1, labels.unsqueeze(1))
+        ctx.save_for_backward(x, labels)
+        return sg.log(chosen).sum()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        x, labels = ctx.saved_tensors
+        _, classes = x.shape
+        one_hot = labels.unsqueeze(1) == sg.arange(classes)
+        return sg.where(one_hot, grad / x, 0.0), None
+
+
+def built(folder: Path, *functions: Any, **options: Any) -> Path:
+    compiler.build(functions, folder, package="kit", compiled=False, validate=False, **options)
+    return folder
+
+
+def texts(folder: Path) -> dict[str, str]:
+    paths = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {str(path.relative_to(folder)): path.read_text(encoding="utf-8") for path in paths}
+
+
+def test_dependencies_are_those_that_are_needed(tmp_path: Path) -> None:
+    found = {}
+    for name, function in (("with", Product), ("without", Scaled)):
+        text = (built(tmp_path / name, function) / "pyproject.toml").read_text(encoding="utf-8")
+        table = tomllib.loads(text)
+        found[name] = table["project"]["dependencies"]
+        assert {*table["build-system"]["requires"]} >= {*found[name]} - {project.NUMPY}
+    assert found["with"] == [project.NUMPY, project.CFFI, project.OPENBLAS]
+    assert found["without"] == [project.NUMPY, project.CFFI]
+
+
+def test_the_same_texts_each_time(tmp_path: Path) -> None:
+    one, other = (texts(built(tmp_path / name, Taken, Scaled)) for name in ("a", "b/c"))
+    assert one == other
+    assert str(tmp_path) not in "".join(one.values())
+
+
+def test_a_file_that_is_the_user_s_stays(tmp_path: Path) -> None:
+    folder = built(tmp_path, Scaled)
+    mine = (folder / "pyproject.toml").read_text(encoding="utf-8").replace("0.1.0", "7.0")
+    mine = "".join(mine.splitlines(keepends=True)[1:])
+    (folder / "pyproject.toml").write_text(mine, encoding="utf-8")
+    (folder / "README.md").write_text(f"<!-- {project.MARK} -->\nold\n", encoding="utf-8")
+    built(tmp_path, Scaled)
+    assert (folder / "pyproject.toml").read_text(encoding="utf-8") == mine
+    assert "old" not in (folder / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["my-kernels", "class", "_kit", "", "größe", "a.b"])
+def test_names_that_no_package_can_have(name: str) -> None:
+    with pytest.raises(BuildError, match="cannot be the name of a package"):
+        project.check_name(name)
+
+
+@pytest.mark.parametrize("function", [Product, Scaled, Taken])
+def test_samples_are_what_the_op_computes(function: Any) -> None:
+    """By the compiled kernels, which the samples were not computed by; and they are not all 0."""
+    planned, _ = compiler.judged_plan(bind(function), ())
+    (one,) = samples(planned)
+    op = sg.compile(function)
+    inputs = [_array(table) for table in one["inputs"]]
+    found, residuals = op.forward(*inputs, **one["numbers"])
+    np.testing.assert_allclose(found, _array(one["outputs"][0]), rtol=1e-4)
+    gradients = op.backward(residuals, *map(_array, one["cotangents"]))
+    for place, table in one["gradients"].items():
+        np.testing.assert_allclose(gradients[int(place)], _array(table), rtol=1e-4, atol=1e-5)
+        assert np.any(_array(table))
+
+
+def _array(table: Any) -> Any:
+    return np.array(table["values"], table["dtype"]).reshape(table["shape"])
+
+
+def _run(folder: Path, *command: str, **variables: str) -> str:
+    done = subprocess.run(
+        [sys.executable, *command], cwd=folder, env={**os.environ, **variables},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_a_wheel_and_its_tests(tmp_path: Path) -> None:
+    """Twice, from two folders: the same bytes.  What is in it passes the tests of the project."""
+    pytest.importorskip("setuptools", "77")
+    wheels = []
+    for name in ("one", "two"):
+        folder = built(tmp_path / name, Product, Scaled, Taken)
+        made = folder / "made"
+        _run(
+            folder, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "-q", "-w",
+            str(made), ".",
+            SOURCE_DATE_EPOCH="1700000000", SYMGRAD_CACHE_DIR=str(tmp_path / "cache"),
+        )  # fmt: skip
+        wheels += made.iterdir()
+    assert wheels[0].read_bytes() == wheels[1].read_bytes()
+    if SUFFIX == STABLE:
+        assert wheels[0].name.startswith("kit-0.1.0-cp310-abi3-")
+    installed = tmp_path / "installed"
+    with zipfile.ZipFile(wheels[0]) as wheel:
+        wheel.extractall(installed)
+    assert len(list((installed / "kit").glob(f"*{SUFFIX}"))) == 3
+    tests = tmp_path / "one" / "tests"
+    (tmp_path / "conftest.py").write_text(BLOCKED, encoding="utf-8")
+    said = _run(
+        tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull,
+        f"--rootdir={tmp_path}", str(tests), PYTHONPATH=str(installed), CC="/nonexistent",
+        SYMGRAD_CACHE_DIR="/nonexistent", PYTEST_DISABLE_PLUGIN_AUTOLOAD="1",
+    )  # fmt: skip
+    cases = json.loads((tests / "values.json").read_text(encoding="utf-8"))["ops"]
+    assert f"{len(cases) + sum(map(len, cases.values()))} passed" in said
+
+
+BLOCKED = """
+import sys
+for name in ("symgrad", "sympy", "jinja2", "cffi"):
+    sys.modules[name] = None
+"""
