@@ -8,7 +8,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ else:
 
 class Product(sg.Function):
     @staticmethod
-    def forward(ctx: Any, x: "f32[n k]", w: "f32[k m]") -> Any:
+    def forward(ctx: Any, x: Annotated[Any, "f32[n k]"], w: Annotated[Any, "f32[k m]"]) -> Any:
         ctx.save_for_backward(x, w)
         return x @ w
 
@@ -40,7 +40,7 @@ class Product(sg.Function):
 
 class Scaled(sg.Function):
     @staticmethod
-    def forward(ctx: Any, x: f64[n], alpha: float = 2.0) -> Any:
+    def forward(ctx: Any, x: Annotated[Any, "f64[n]"], alpha: float = 2.0) -> Any:
         ctx.alpha = alpha
         return alpha * x
 
@@ -53,7 +53,7 @@ class Taken(sg.Function):
     """Integers among its inputs, and a logarithm, which not every number has."""
 
     @staticmethod
-    def forward(ctx: Any, x: "f64[n m]", labels: i64[n]) -> Any:
+    def forward(ctx: Any, x: Annotated[Any, "f64[n m]"], labels: Annotated[Any, "i64[n]"]) -> Any:
         chosen = x.gather(1, labels.unsqueeze(1))
         ctx.save_for_backward(x, labels)
         return sg.log(chosen).sum()
@@ -121,7 +121,9 @@ def test_samples_are_what_the_op_computes(function: Any) -> None:
     np.testing.assert_allclose(found, _array(one["outputs"][0]), rtol=1e-4)
     gradients = op.backward(residuals, *map(_array, one["cotangents"]))
     for place, table in one["gradients"].items():
-        np.testing.assert_allclose(gradients[int(place)], _array(table), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(
+            np.asarray(gradients[int(place)]), _array(table), rtol=1e-4, atol=1e-5
+        )
         assert np.any(_array(table))
 
 
@@ -142,7 +144,7 @@ def _run(folder: Path, *command: str, **variables: str) -> str:
 def test_a_wheel_and_its_tests(tmp_path: Path) -> None:
     """Twice, from two folders: the same bytes.  What is in it passes the tests of the project."""
     pytest.importorskip("setuptools", "77")
-    wheels = []
+    wheels: list[Path] = []
     for name in ("one", "two"):
         folder = built(tmp_path / name, Product, Scaled, Taken)
         made = folder / "made"
