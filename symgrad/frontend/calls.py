@@ -31,6 +31,7 @@ from symgrad.ir.function import FunctionCase, FunctionGraphs, OtherCall
 ALL = frozenset(("dtype", "same"))
 IDENTITY = frozenset(("identity",))
 DEFAULT = frozenset(("default",))
+NARROW = frozenset(("narrow",))
 _NUMBERS = (7, 11, 5, 13, 3, 17, 2, 19)
 _FACTORS = (1, 2, 4, 8, 16, 32, 64)
 _SMALL = 6
@@ -50,10 +51,13 @@ def other_calls(
 
     ``aspects``: what is other about that; ``alike``: nothing is, its sizes are those of the first;
     ``identity``: tensors of the call are one tensor, in all ways that can be, and saved tensors
-    are other objects, if the code asks; ``default``: the default dtype is another one.
+    are other objects, if the code asks; ``default``: the default dtype is another one; ``narrow``:
+    floats have 16 bits, as far as it sees.
     """
     if aspects == IDENTITY:
         return list(_aliased(request, graphs, rank))
+    if aspects == NARROW:
+        return list(_narrow(request, graphs, rank))
     found = []
     for case in graphs.cases:
         if case.problem is None and (aspects != DEFAULT or case.by_default):
@@ -91,6 +95,31 @@ def _beside(
             return found
         first = first or found
     return first or _without_sizes(own, case)
+
+
+def _narrow(request: Request, graphs: FunctionGraphs, rank: int | None) -> Iterator[OtherCall]:
+    """Calls with floats of 16 bits."""
+    guest = request.cls.symgrad_guest
+    if guest is None or not guest.narrow:
+        return
+    own = written_out(request, float32, rank)
+    for case in graphs.cases:
+        if case.problem is not None:
+            continue
+        facts = SizeFacts(own.sizes)
+        for condition in case.conditions:
+            facts = facts.assume(condition.left, condition.relation, condition.right) or facts
+        sizes = next(_sizes(own, case, []), None)
+        for name in guest.narrow:
+            found = _without_sizes(own, case)
+            found = replace(found, other=found.case, dtype=name)
+            if sizes is not None:
+                with suppress(SymgradError, NeedsDecision):
+                    found = trace_beside(
+                        own, facts, dict(graphs.answers), _at(own, sizes), sizes, (),
+                        caller=sys._getframe(), dtype=name, shown_as=name,
+                    )  # fmt: skip
+            yield found
 
 
 def _without_sizes(own: Request, case: FunctionCase) -> OtherCall:

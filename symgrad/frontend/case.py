@@ -246,17 +246,19 @@ def _case(
 def trace_beside(
     request: Request, facts: SizeFacts, answers: Mapping[str, bool], other: Request,
     sizes: Mapping[str, int], same: tuple[tuple[str, ...], ...], *, caller: FrameType, dtype: str,
-    hooked: bool = False, other_default: bool = False,
+    hooked: bool = False, other_default: bool = False, shown_as: str = "",
 ) -> OtherCall:  # fmt: skip
     """A case, with another call between its forward and its backward; see ``OtherCall``.
 
     ``other``: the request of the other call, whose sizes are numbers, or else those of this;
-    ``hooked``: its saved tensors are other objects; ``other_default``: its default dtype is.
+    ``hooked``: its saved tensors are other objects; ``other_default``: its default dtype is;
+    ``shown_as``: see ``Session``.
     Raises what forward raises, and NeedsDecision.
     """
     run = partial(
         _beside, request, facts, answers, other, sizes, same,
         caller=caller, dtype=dtype, hooked=hooked, other_default=other_default,
+        shown_as=shown_as,
     )  # fmt: skip
     try:
         return run(follow=False)
@@ -267,7 +269,7 @@ def trace_beside(
 def _beside(
     request: Request, facts: SizeFacts, answers: Mapping[str, bool], other: Request,
     sizes: Mapping[str, int], same: tuple[tuple[str, ...], ...], *, caller: FrameType, dtype: str,
-    hooked: bool, other_default: bool, follow: bool,
+    hooked: bool, other_default: bool, shown_as: str, follow: bool,
 ) -> OtherCall:  # fmt: skip
     def start(asked: Request, known: SizeFacts) -> _Run:
         session = Session(known, distinct=asked.distinct)
@@ -280,7 +282,8 @@ def _beside(
         return _Run(session, asked, session.questions)
 
     first, second = start(request, facts), start(other, SizeFacts() if other.sizes == () else facts)
-    second.same, second.session.other_default = same, other_default
+    second.same = same
+    second.session.other_default, second.session.shown_as = other_default, shown_as
     with put_back(request.function) as state, symbolic_math(), noting_limits():
         keeps = state is not None and state.reach.tells_saved
         first.questions.keeps = second.questions.keeps = keeps
@@ -288,7 +291,9 @@ def _beside(
         begun = _forward_of(first)
         try:
             beside = _forward_of(second)
-        except SymgradError:
+        except SymgradError as error:
+            if shown_as and is_limit(error):
+                raise
             beside = None
         found, problem = _backward_of(first, begun)
         with activate(first.session):

@@ -59,16 +59,29 @@ def as_dtype(value: Any) -> DType:
         if isinstance(plain, DType):
             return plain
     name = value if isinstance(value, str) else str(value)
-    found = _NAMES.get(name.rpartition(".")[2])
+    found = named(name.rpartition(".")[2])
     if found is None and value is not None and not isinstance(value, str):
         try:
-            found = _NAMES.get(np.dtype(value).name)
+            found = named(np.dtype(value).name)
         except TypeError:
             found = None
     if found is None:
         what, place = f"{name} is not a dtype that symgrad supports", here() if active() else None
         raise note_limit(UnknownDTypeError(what, location=place, hint=f"there are {LISTED}"))
     return found
+
+
+def named(name: str) -> DType | None:
+    """The dtype that the program has under a name; None for one that symgrad does not compute in.
+
+    Where floats are shown as those of 16 bits, that is float32, and a wider one float64.
+    """
+    session, found = active(), _NAMES.get(name)
+    if session is None or not session.shown_as:
+        return found
+    if name == session.shown_as:
+        return float32
+    return float64 if found is not None and found.is_float else found
 
 
 def number_category(value: Number) -> int:

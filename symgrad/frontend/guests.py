@@ -69,7 +69,8 @@ class Guest(Protocol):
     its name in messages.  ``spawns``: real calls are made by ``measured_all``, which looks after
     processes itself, and not by ``measured`` in a fork.  ``shapes_hint``: how else shapes are
     stated.  ``strided``: do the strides of its tensors depend on those of inputs?
-    ``divides_by_zero``: has an integer divided by 0 a value?
+    ``divides_by_zero``: has an integer divided by 0 a value?  ``narrow``: its float
+    dtypes of 16 bits.
     """
 
     repairs: bool
@@ -78,6 +79,7 @@ class Guest(Protocol):
     shapes_hint: str
     strided: bool
     divides_by_zero: bool
+    narrow: tuple[str, ...]
 
     def variant(self, kind: type) -> type:
         """The class to make tensors and numbers of, in the place of a class of the frontend's."""

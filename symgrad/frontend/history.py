@@ -30,7 +30,7 @@ from symgrad.frontend.function import (
 )
 from symgrad.frontend.session import Session, as_symgrad_error, current
 from symgrad.frontend.tensor import SymbolicTensor, fresh
-from symgrad.frontend.views import Shape, Storage
+from symgrad.frontend.views import Perhaps, Shape, Storage
 from symgrad.ir.function import AppliedRule, HistoryRecord
 from symgrad.ir.graph import Node, ancestors
 
@@ -85,6 +85,43 @@ class Returned:
         return strides
 
 
+@dataclass(frozen=True)
+class Kept:
+    """A step to the same elements, whose history rests on what forward gave for a tensor."""
+
+    perhaps: Perhaps
+
+    def read(self, session: Session, whole: Node) -> Node:
+        """The same elements, in backward: what they rest on is printed."""
+        self.perhaps.assume()
+        return whole
+
+    def write(self, session: Session, whole: Node, part: Node) -> Node:
+        """What is written."""
+        return part
+
+    def strides(self, shape: Shape, strides: Shape) -> Shape | None:
+        """The same strides."""
+        return strides
+
+
+def perhaps_itself(tensor: SymbolicTensor, name: str) -> None:
+    """In forward, an operation gives a tensor itself, or a copy, which has no history."""
+    history = current().history
+    if history is not None and not history.following and tensor.dtype.is_float:
+        said = f"{name}() gives the tensor itself, and no copy"
+        history.rests(tensor.storage, Perhaps(said, here(), tensor.storage.version))
+
+
+def perhaps_copy(tensor: SymbolicTensor, copied: SymbolicTensor, name: str) -> None:
+    """In forward, an operation gives a copy of a tensor, or the tensor itself."""
+    history = current().history
+    if history is not None and not history.following and tensor.dtype.is_float:
+        said = f"{name}() gives a copy, and not the tensor itself"
+        step = Perhaps(said, here(), tensor.storage.version)
+        history.rests(copied.storage, step, returned=tensor)
+
+
 def detached(session: Session, node: Node, why: str) -> Node:
     """``node`` as a constant; itself where it is one anyway."""
     if not node.dtype.is_float or node.op in ("detach", "constant", "size"):
@@ -129,6 +166,7 @@ class History:
         self._overwritten: dict[Node, None] = {}
         self._writes: dict[Node, None] = {}
         self._passing: set[int] = set()
+        self._resting: list[tuple[Storage, Perhaps, SymbolicTensor | None]] = []
 
     @property
     def record(self) -> HistoryRecord:
@@ -151,6 +189,15 @@ class History:
     def give_up(self, reason: str) -> None:
         """Remember the first thing that is not followed."""
         self.reason = self.reason or f"{reason} ({here()})"
+
+    def rests(
+        self, storage: Storage, on: Perhaps, *, returned: SymbolicTensor | None = None
+    ) -> None:
+        """The history of some memory rests on a condition.
+
+        ``returned``: only if forward returns that tensor; any other has no history anyway.
+        """
+        self._resting.append((storage, on, returned))
 
     # -- tensors
 
@@ -232,10 +279,19 @@ class History:
         for tensor in shown:
             step = Returned(returned.rule, linked[id(tensor)], returned.inputs)
             _link(tensor, step, alone=id(tensor.storage) in new and _count(shown, tensor) == 1)
+        self._rest(slots)
         return [
             self._as_returned(slot, place, made, cotangents, returned, changed)
             for place, slot in enumerate(slots)
         ]
+
+    def _rest(self, slots: Sequence[Any]) -> None:
+        """Note on tensors what their history rests on."""
+        for storage, on, only in self._resting:
+            if only is None or any(slot is only for slot in slots):
+                for tensor in self._storages[id(storage)][1]:
+                    _add_step(tensor, Kept(on))
+        self._resting.clear()
 
     def _as_returned(
         self,
@@ -364,7 +420,7 @@ class History:
         self._rules[OWN_RULE] = AppliedRule(name, tuple(cotangents), nodes)
 
 
-def _add_step(tensor: SymbolicTensor, step: Detached | Returned) -> None:
+def _add_step(tensor: SymbolicTensor, step: Detached | Returned | Kept) -> None:
     tensor.steps = (*tensor.steps, step)
     tensor._cached = None
 

@@ -143,11 +143,13 @@ class Session:
     ``draws``: how many random tensors it has drawn.
     ``demanded``: what its operations raise without.
     ``by_default``: it has floats of the default dtype; ``other_default``: that is the other one.
+    ``shown_as``: the float dtype of 16 bits that the program takes float32 for; empty for itself.
     """
 
     any_rank = False
     tensor_class: type[Any] | None = None
     eager = False
+    shown_as = ""
     guest: Guest | None = None
 
     @property

@@ -14,7 +14,13 @@ from symgrad.errors import ShapeError
 from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import as_dtype
 from symgrad.frontend.functions.movement import share
-from symgrad.frontend.history import DETACHED, Detached, detached
+from symgrad.frontend.history import (
+    DETACHED,
+    Detached,
+    detached,
+    perhaps_copy,
+    perhaps_itself,
+)
 from symgrad.frontend.lift import as_tensor, on_nodes, result_dtype
 from symgrad.frontend.questions import questions
 from symgrad.frontend.session import active, current
@@ -46,7 +52,7 @@ def converted(input: Tensor, dtype: DType) -> Tensor:
 
 def _conversion(name: str, dtype: DType) -> Callable[..., Tensor]:
     def call(self: Tensor, *, memory_format: Any = None, **ignored: Any) -> Tensor:
-        return to(self, dtype, memory_format=memory_format)
+        return _in(self, name, (str(dtype),), memory_format=memory_format)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"The tensor in {dtype}."
@@ -66,13 +72,22 @@ def to(
 
     Of two bools among the arguments the second one is ``copy``, the first one ``non_blocking``.
     """
+    return _in(self, "to", args, dtype=dtype, copy=copy, memory_format=memory_format)
+
+
+def _in(
+    self: Tensor, name: str, args: tuple[Any, ...], *, memory_format: Any, dtype: Any = None,
+    copy: bool = False,
+) -> Tensor:  # fmt: skip
+    """What the method of a name gives: ``to``, ``float``."""
     found = _to(self, *args, dtype=dtype, copy=copy)
     layout = layout_of(memory_format, self.ndim)
+    alike(self, found, name)
     if layout == "kept" or found.storage is not self.storage:
         return laid_out(found, memory_format)
     if layout == "other" or not self.lies_contiguous:
-        return _perhaps_copied(self, settled=False)
-    return self.perhaps_copied("to() gives the tensor itself, and no copy")
+        return _perhaps_copied(self, name, settled=False)
+    return self.perhaps_copied(f"{name}() gives the tensor itself, and no copy")
 
 
 def _to(self: Tensor, *args: Any, dtype: Any, copy: bool) -> Tensor:
@@ -100,13 +115,22 @@ def _is_device(value: Any) -> bool:
 @operation("type", function=False)
 def type_(self: Tensor, dtype: Any = None, **ignored: Any) -> Any:
     """In another dtype; without one, the name of its own."""
-    return f"symgrad.{self.dtype}" if dtype is None else converted(self, as_dtype(dtype))
+    if dtype is None:
+        return f"symgrad.{self.dtype}"
+    return alike(self, converted(self, as_dtype(dtype)), "type")
 
 
 @operation("type_as", function=False)
 def type_as(self: Tensor, other: Tensor) -> Tensor:
     """In the dtype of another tensor."""
-    return converted(self, other.dtype)
+    return alike(self, converted(self, other.dtype), "type_as")
+
+
+def alike(self: Tensor, found: Tensor, name: str) -> Tensor:
+    """What a method gives; where that is the tensor itself, it may be a copy in other calls."""
+    if found is self:
+        perhaps_itself(self, name)
+    return found
 
 
 @operation("clone", "copy")
@@ -121,23 +145,25 @@ def contiguous(self: Tensor, *, memory_format: Any = None, **ignored: Any) -> Te
     """Itself where it lies contiguously, else a copy that does."""
     known, session = questions(), current()
     if layout_of(memory_format, self.ndim) == "other":
-        return _perhaps_copied(self, settled=False)
+        return _perhaps_copied(self, "contiguous", settled=False)
     answer = self.surely_contiguous
     if answer is None and known is not None and known.identity:
         answer = self.is_contiguous()
     if answer is not None:
         return self if answer else fresh(self.node, settled=True)
     if not self.lies_contiguous:
-        return _perhaps_copied(self, settled=True)
+        return _perhaps_copied(self, "contiguous", settled=True)
     if not session.strided:
         return self
+    perhaps_itself(self, "contiguous")
     return self.perhaps_copied("contiguous() gives the tensor itself, and no copy", settled=True)
 
 
-def _perhaps_copied(input: Tensor, *, settled: bool) -> Tensor:
+def _perhaps_copied(input: Tensor, name: str, *, settled: bool) -> Tensor:
     """A copy where the tensor lies otherwise, as contiguous inputs make it lie."""
     copied = fresh(input.node, settled=settled)
     current().uncertain(input.storage, copied.storage)
+    perhaps_copy(input, copied, name)
     own_names(input)[TWIN] = own_names(copied)[TWIN] = True
     return copied
 
@@ -179,6 +205,7 @@ def cpu(self: Tensor, *args: Any, **ignored: Any) -> Tensor:
     known = questions()
     if known is not None and known.identity and known.on_gpu(here()):
         return fresh(self.node)
+    perhaps_itself(self, "cpu() or cuda")
     return self
 
 

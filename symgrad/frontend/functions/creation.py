@@ -15,7 +15,7 @@ import numpy as np
 from symgrad.errors import DTypeError, ShapeError
 from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import as_dtype, check_fits
-from symgrad.frontend.functions.casting import clone, converted, laid_out
+from symgrad.frontend.functions.casting import alike, clone, converted, laid_out
 from symgrad.frontend.functions.movement import shape_of, share, whole_shape
 from symgrad.frontend.history import unlinked
 from symgrad.frontend.kinds import is_tensor, refused
@@ -161,7 +161,7 @@ def as_tensor_(data: Any, *, dtype: Any = None, copy: Any = None, **ignored: Any
     kind = as_dtype(dtype) if dtype is not None else None
     if isinstance(data, Tensor):
         source = clone(data) if copy else data
-        return source if kind is None else converted(source, kind)
+        return source if kind is None else alike(source, converted(source, kind), "as_tensor")
     if kind is not None and kind.is_integer:
         check_fits(data, kind)
     if is_number(data):

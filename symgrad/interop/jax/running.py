@@ -56,6 +56,7 @@ class JaxGuest:
     repairs = True
     library = "JAX"
     divides_by_zero = True
+    narrow: tuple[str, ...] = ()
     spawns = True
     strided = False
     shapes_hint = (

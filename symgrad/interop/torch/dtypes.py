@@ -1,6 +1,9 @@
 """Element types, ours and torch's.
 
 In: one.  Out: the other.
+
+A trace may show its floats as those of 16 bits (``Session.shown_as``): then float32 is shown as
+that dtype, and float64 as torch's float32.
 """
 
 from __future__ import annotations
@@ -10,9 +13,10 @@ from typing import Any
 import torch
 
 from symgrad.frontend.caller import here
-from symgrad.frontend.dtypes import UnknownDTypeError
+from symgrad.frontend.dtypes import UnknownDTypeError, named
 from symgrad.frontend.questions import note_limit
-from symgrad.ir.dtype import ALL, LISTED, DType
+from symgrad.frontend.session import active
+from symgrad.ir.dtype import ALL, LISTED, DType, float32
 
 _THEIRS = {dtype: getattr(torch, str(dtype)) for dtype in ALL}
 _OURS = {found: dtype for dtype, found in _THEIRS.items()}
@@ -20,17 +24,25 @@ _OURS = {found: dtype for dtype, found in _THEIRS.items()}
 
 def theirs(dtype: DType) -> Any:
     """Torch's dtype."""
+    shown = _shown_as()
+    if shown and dtype.is_float:
+        return getattr(torch, shown) if dtype == float32 else torch.float32
     return _THEIRS[dtype]
 
 
 def ours_if_known(dtype: Any) -> DType | None:
     """Our dtype; None for one that symgrad does not compute in."""
-    return _OURS.get(dtype)
+    return named(str(dtype).removeprefix("torch.")) if _shown_as() else _OURS.get(dtype)
+
+
+def _shown_as() -> str:
+    session = active()
+    return "" if session is None else session.shown_as
 
 
 def ours(dtype: Any) -> DType:
     """Our dtype.  Raises DTypeError for one that symgrad does not compute in."""
-    found = _OURS.get(dtype)
+    found = ours_if_known(dtype)
     if found is None:
         what = f"{dtype} is not a dtype that symgrad supports"
         raise note_limit(UnknownDTypeError(what, location=here(), hint=f"there are {LISTED}"))

@@ -62,6 +62,7 @@ class TorchGuest:
     spawns = False
     shapes_hint = ""
     strided = True
+    narrow: tuple[str, ...] = ("float16", "bfloat16")
 
     def variant(self, kind: type) -> type:
         """The class to make tensors and numbers of."""

@@ -70,6 +70,12 @@ class TorchTensor(torch.Tensor):
         return beneath.call(func, args, kwargs or {})
 
 
+_NARROW = {
+    torch.float16: "HalfTensor", torch.bfloat16: "BFloat16Tensor", torch.float32: "FloatTensor",
+}  # fmt: skip
+"""The classes of tensors of the dtypes that ours may be shown as."""
+
+
 def _dtype(self: Any) -> Any:
     """The element type: torch's for the program, ours for symgrad."""
     frame = sys._getframe(1)
@@ -79,10 +85,18 @@ def _dtype(self: Any) -> Any:
     return own if asked_by_symgrad(frame) else theirs(own)
 
 
+def _element_size(self: Any) -> int:
+    """The bytes of an element."""
+    found: int = theirs(self.storage.node.dtype).itemsize
+    return found
+
+
 def _type(self: Any, dtype: Any = None, **ignored: Any) -> Any:
     """In another dtype; without one, the name of its class in torch."""
     if dtype is None:
-        return f"torch.{'cuda.' if self.is_cuda else ''}{self.storage.node.dtype.tensor_class}"
+        shown = theirs(self.storage.node.dtype)
+        name = _NARROW.get(shown) or self.storage.node.dtype.tensor_class
+        return f"torch.{'cuda.' if self.is_cuda else ''}{name}"
     return SymbolicTensor.type(self, getattr(dtype, "symgrad_original", dtype))  # type: ignore[attr-defined]
 
 
@@ -129,7 +143,8 @@ def _tensor_class(kind: type) -> type:
     members: dict[str, Any] = {
         "__new__": TorchTensor.__new__,
         "__torch_function__": TorchTensor.__dict__["__torch_function__"],
-        "dtype": property(_dtype), "type": _type, "item": _item, "layout": torch.strided,
+        "dtype": property(_dtype), "element_size": _element_size, "type": _type, "item": _item,
+        "layout": torch.strided,
         "__hash__": kind.__hash__, "_python_dispatch": False, "_use_count": _uses,
         "__module__": "torch", "__annotations__": torch.Tensor.__annotations__,
     }  # fmt: skip

@@ -33,6 +33,7 @@ from symgrad.proof.report.verdict import Verdict
 ALIKE = frozenset(("alike",))
 IDENTITY = frozenset(("identity",))
 DEFAULT = frozenset(("default",))
+NARROW = frozenset(("narrow",))
 STATE = "calls share no state"
 REAL = "the same in a real call"
 _ORDER = "forward(A), forward(B), backward(A), backward(A) again with other cotangents, backward(B)"
@@ -73,6 +74,7 @@ def judge_calls(
             return found
     found.conditions += _identities(trace(IDENTITY))
     found.conditions += _defaults(trace(DEFAULT))
+    found.conditions += _narrow(trace(NARROW))
     whole = frozenset(("dtype", "same"))
     calls = trace(whole)
     cases = {case_key(case): case for case in graphs.cases}
@@ -118,6 +120,20 @@ def _called(case: FunctionCase, role: str) -> str:
         return case.output_names[int(number)]
     node = case.cotangents[int(number)] if kind == "cotangent" else None
     return role if node is None else node.label
+
+
+def _narrow(calls: Iterable[OtherCall]) -> list[Condition]:
+    """What is printed of floats of 16 bits, which are not judged: the program asks for the dtype.
+
+    Forward may not accept them: nothing is printed of it then.
+    """
+    asked = dict.fromkeys(
+        call.dtype
+        for call in calls
+        if call.other is not None and (call.other.problem is not None or _differs(call))
+    )
+    said = f"no float is a {' or '.join(asked)}, for which forward or backward does something else"
+    return [Condition("asked", said)] if asked else []
 
 
 def _identities(calls: Iterable[OtherCall]) -> list[Condition]:

@@ -75,12 +75,22 @@ def second_order(
                 found = one
             if one is not None and one.verdict is Verdict.PROVED and one.text:
                 excepted[one.text] = None
-    if found.verdict is Verdict.PROVED and (excepted or bent):
-        shown = [*bent][:MOST_KINKS]
-        rest = [f"and {len(bent) - len(shown)} more like these"] if len(bent) > len(shown) else []
-        where = [f"almost everywhere, not where {' or '.join([*shown, *rest])}"] if bent else []
-        return Finding(NAME, Verdict.PROVED, "; ".join([*(excepted or [found.text]), *where]))
+    if found.verdict is Verdict.PROVED:
+        said = [*(excepted or [found.text]), *_resting(traced, printed)]
+        if bent:
+            shown = [*bent][:MOST_KINKS]
+            more = len(bent) - len(shown)
+            rest = [f"and {more} more like these"] if more else []
+            said.append(f"almost everywhere, not where {' or '.join([*shown, *rest])}")
+        return Finding(NAME, Verdict.PROVED, "; ".join(said))
     return found
+
+
+def _resting(traced: Sequence[FunctionGraphs], printed: Collection[Condition]) -> list[str]:
+    """What the traces with histories take to be so, but for what is said already."""
+    known = {one.text for one in printed}
+    asked = [str(one) for graphs in traced for case in graphs.cases for one in case.assumed]
+    return [f"if {one}" for one in dict.fromkeys(asked) if one not in known]
 
 
 def _bends(
