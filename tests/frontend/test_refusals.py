@@ -152,7 +152,8 @@ def test_a_negative_number_of_elements_is_refused(text: str) -> None:
 
 NUMBERS = (
     ("1 / (a - 5)", "a < 5 or a > 5"), ("math.sqrt(a)", "a >= 0"), ("math.log(a - 1)", "a > 1"),
-    ("1 / (1 + a * a)", ""), ("1 / (1 + math.exp(-a))", "a >= -709."), ("(4 - a) ** -1", "a < 4 or"),
+    ("1 / (1 + a * a)", ""), ("1 / (1 + math.exp(-a))", "a >= -709."),
+    ("(4 - a) ** -1", "a < 4 or"),
     ("1 / (a * (a + 1))", "a < -1 or -1 < a < 0 or a > 0"),
     ("math.exp(a)", "a <= 709."), ("2.0 ** a", "a <= 102"),
     ("(a + 1) ** 200", "a in ["),
