@@ -71,6 +71,8 @@ def as_dim(value: Any) -> Dim:
         return value
     if is_size(value):
         return Dim.of(int(value))
+    if isinstance(value, ValuedNumber) and value.is_whole:
+        return Dim.of(int(value))
     if isinstance(value, SymFloat):
         raise ControlFlowError(
             f"{value} is not an integer, so it cannot be a size", location=here(),

@@ -27,6 +27,7 @@ from symgrad.errors import (
 )
 from symgrad.frontend import unsupported
 from symgrad.frontend.caller import asker, here
+from symgrad.frontend.constants import is_computed_of_sizes, known_number
 from symgrad.frontend.questions import (
     Device,
     GradFn,
@@ -58,7 +59,6 @@ from symgrad.ir.dtype import DType, bool_, float64, int64
 from symgrad.ir.function import Asked
 from symgrad.ir.graph import Node, ancestors
 from symgrad.ir.rewrite import rewrite
-from symgrad.ops.record import get
 
 
 def _leak(session: Session) -> ProtocolError:
@@ -483,7 +483,7 @@ class SymbolicTensor(_Held):
 
         What is computed of numbers alone has a value.
         """
-        value = value_of(self.node)
+        value = known_number(self.node, rounded=True)
         if value is not None:
             return bool(value)
         known = questions()
@@ -495,14 +495,24 @@ class SymbolicTensor(_Held):
         mask, some = found
         return (not _holds_nowhere(mask) and known.selects(mask, here())) == some
 
+    def _known(self, what: str, hint: str = "") -> Any:
+        """The number that it holds whatever the inputs are.  Raises ControlFlowError."""
+        found = known_number(self.node)
+        if found is None:
+            raise self._no_value(what, hint)
+        return found
+
     def __float__(self) -> float:
-        raise self._no_value("float() cannot read a tensor here", _ITEM)
+        return float(self._known("float() cannot read a tensor here", _ITEM))
 
     def __int__(self) -> int:
-        raise self._no_value("int() cannot read a tensor here", _ITEM)
+        return int(self._known("int() cannot read a tensor here", _ITEM))
 
     def __index__(self) -> int:
-        raise self._no_value("a tensor cannot be a Python index or an argument of range() here")
+        found = self._known("a tensor cannot be a Python index or an argument of range() here")
+        if self.node.dtype.is_float:
+            raise self._no_value("a tensor of floats cannot be a Python index")
+        return int(found)
 
     def equal(self, other: Any) -> Any:
         """Raises ControlFlowError: a trace has no values."""
@@ -749,8 +759,13 @@ class TensorNumber(ValuedNumber):
         return TensorNumber(op, args, None, whole=whole)
 
     def settle(self) -> Any:
-        """Raises ControlFlowError: a trace has no values."""
-        raise no_value("Python has to know the value of .item(), which is unknown during tracing")
+        """The value, if the inputs have no part in it.  Raises ControlFlowError."""
+        found = known_number(self.node(int64 if self.is_whole else float64))
+        if found is None:
+            raise no_value(
+                "Python has to know the value of .item(), which is unknown during tracing"
+            )
+        return found
 
     @property
     def stands_for(self) -> Any:
@@ -821,32 +836,6 @@ def _is_row(node: Node) -> bool:
         return False
     sizes = [size for size in node.shape if size != 1]
     return len(sizes) < 2 and all(session.flat(size) == size for size in sizes)
-
-
-def value_of(node: Node) -> Any:
-    """The value of an element that is computed of a few numbers alone; None for any other."""
-    if node.rank:
-        return None
-    values: dict[Node, Any] = {}
-    for one in ancestors([node]):
-        op = get(one.op)
-        simple = one.op in _OF_NUMBERS or op.kind == "elementwise"
-        if not simple or len(values) > _MOST_NUMBERS or any(s.constant is None for s in one.shape):
-            return None
-        found = op.numpy(*(values[arg] for arg in one.args), size=_number, **one.attributes)
-        values[one] = np.asarray(found, dtype=str(one.dtype))
-    return values[node].item()
-
-
-def _number(size: Any) -> int:
-    found = Dim.of(size).constant
-    assert found is not None
-    return found
-
-
-_OF_NUMBERS = ("constant", "reshape", "detach", "any", "all")
-_MOST_NUMBERS = 16
-"""Nodes of a graph of numbers that is computed while a program is traced."""
 
 
 def asks_of_mask(node: Node) -> tuple[Node, bool] | None:
@@ -999,9 +988,14 @@ class SelectedTensor(SymbolicTensor):
 
     @property
     def node(self) -> Node:
-        """Raises UnsupportedOpError: as a tensor, it has no shape."""
+        """Raises UnsupportedOpError: as a tensor, it has no shape.
+
+        Of a mask that depends on sizes alone it would have one if these were numbers.
+        """
+        names = [name for size in self.mask.shape for name in size.sizes]
         raise UnsupportedOpError(
             "x[mask] has a shape that depends on values", location=here(),
+            number=Dim.size(names[0]) if names and is_computed_of_sizes(self.mask) else None,
             hint="elementwise operations, sum(), mean() and assignment under the same mask work; "
             "for anything else keep the whole tensor and choose with sg.where",
         )  # fmt: skip

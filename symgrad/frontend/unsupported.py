@@ -30,8 +30,8 @@ _AUTOGRAD = _words("backward register_hook retain_grad retains_grad grad_mode")
 _OTHER = _words(
     "adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d affine_grid "
     "affine_grid_generator alpha_dropout alpha_dropout_ angle apply_ as_strided as_strided_ "
-    "as_strided_scatter as_subclass bartlett_window bilinear binomial bitwise_left_shift "
-    "bitwise_left_shift_ bitwise_right_shift bitwise_right_shift_ blackman_window block_diag "
+    "as_strided_scatter as_subclass bartlett_window bilinear binomial "
+    "blackman_window block_diag "
     "bucketize cartesian_prod ccol_indices celu_ chain_matmul chalf channel_shuffle coalesce "
     "col_indices combinations conj conj_physical conj_physical_ const_data_ptr constant_pad_nd "
     "conv_tbc convolution corrcoef cosine_embedding_loss cov crow_indices ctc_loss cummax cummin "

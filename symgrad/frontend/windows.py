@@ -70,12 +70,12 @@ class Window:
 
 def too_large(sizes: Dims) -> UnsupportedOpError:
     """The error for a window that is not gone through."""
-    symbolic = next((size for size in sizes if size.constant is None), None)
+    names = [name for size in sizes for name in size.sizes]
     text = " x ".join(str(as_size(size)) for size in sizes)
     return UnsupportedOpError(
         f"a window of {text} elements is not gone through place by place", location=here(),
         hint=f"at most {MOST_STEPS} elements, of sizes that are numbers in the shape spec",
-        number=symbolic,
+        number=Dim.size(names[0]) if names else None,
     )  # fmt: skip
 
 

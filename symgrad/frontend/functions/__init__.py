@@ -6,6 +6,7 @@ Importing this fills ``FUNCTIONS``, and attaches the methods of ``SymbolicTensor
 from symgrad.frontend.functions import (  # noqa: F401
     activations,
     arithmetic,
+    bits,
     casting,
     comparisons,
     composed,

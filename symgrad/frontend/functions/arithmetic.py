@@ -191,7 +191,9 @@ def _operator(call: Callable[[Any, Any], Tensor]) -> Callable[[Any, Any], Any]:
     return marked_elementwise(operator)
 
 
-def _reflected(call: Callable[[Any, Any], Tensor]) -> Callable[[Any, Any], Any]:
+def reflected(call: Callable[[Any, Any], Tensor]) -> Callable[[Any, Any], Any]:
+    """An operator whose operands are swapped."""
+
     def operator(self: Any, other: Any) -> Any:
         return call(other, self) if is_operand(other) else NotImplemented
 
@@ -209,7 +211,7 @@ _OPERATORS: dict[str, tuple[Callable[..., Tensor], str]] = {
 }
 for _name, (_call, _in_place) in _OPERATORS.items():
     setattr(SymbolicTensor, f"__{_name}__", _operator(_call))
-    setattr(SymbolicTensor, f"__r{_name}__", _reflected(_call))
+    setattr(SymbolicTensor, f"__r{_name}__", reflected(_call))
     setattr(SymbolicTensor, f"__i{_name}__", getattr(SymbolicTensor, _in_place))
 for _name, _unary in {"neg": neg, "pos": positive}.items():
     setattr(SymbolicTensor, f"__{_name}__", _unary)

@@ -1,4 +1,4 @@
-"""Comparisons, logic and choice: ``< == & ~``, ``where``.
+"""Comparisons, logic and choice: ``< ==``, ``logical_and``, ``where``.
 
 In: tensors and numbers.  Out: bool tensors; for ``where`` tensors.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from symgrad.errors import DTypeError, UnsupportedOpError
+from symgrad.errors import DTypeError
 from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import check_fits, finfo
 from symgrad.frontend.kinds import refused
@@ -83,35 +83,6 @@ logical_and = operation("logical_and", inplace=True)(_logic("logical_and"))
 logical_or = operation("logical_or", inplace=True)(_logic("logical_or"))
 logical_xor = operation("logical_xor", inplace=True)(_logic("logical_xor"))
 logical_not = operation("logical_not", inplace=True)(_logic("logical_not", 1))
-
-
-def _bitwise(symbol: str, call: Callable[..., Tensor], *names: str) -> Callable[..., Any]:
-    """``& | ^ ~`` and their functions: logic on bools, not there on integers."""
-
-    def bitwise(*operands: Any) -> Any:
-        if not all(map(is_operand, operands)):
-            return NotImplemented
-        dtype = result_dtype(operands)
-        if dtype.is_integer:
-            raise UnsupportedOpError(f"{symbol} of integers is not supported", location=here())
-        if dtype != bool_:
-            raise DTypeError(f"{symbol} takes bools, not {dtype}", location=here())
-        return call(*operands)
-
-    bitwise.__doc__ = f"``{symbol}`` of bools."
-    return operation(*names, inplace=True, elementwise=True)(bitwise)
-
-
-for _symbol, _dunder, _call, _name in (
-    ("&", "and", logical_and, "bitwise_and"),
-    ("|", "or", logical_or, "bitwise_or"),
-    ("^", "xor", logical_xor, "bitwise_xor"),
-):
-    _function = _bitwise(_symbol, _call, _name)
-    setattr(SymbolicTensor, f"__{_dunder}__", _function)
-    setattr(SymbolicTensor, f"__r{_dunder}__", _function)
-    setattr(SymbolicTensor, f"__i{_dunder}__", getattr(SymbolicTensor, f"{_name}_"))
-setattr(SymbolicTensor, "__invert__", _bitwise("~", logical_not, "bitwise_not"))  # noqa: B010
 
 
 def check_mask(name: str, mask: Any, *also: DType) -> None:

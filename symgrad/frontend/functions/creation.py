@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.errors import DTypeError, ShapeError
+from symgrad.errors import DTypeError, ShapeError, UnsupportedOpError
 from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import as_dtype, check_fits
 from symgrad.frontend.functions.casting import alike, clone, converted, laid_out
@@ -21,7 +21,7 @@ from symgrad.frontend.history import unlinked
 from symgrad.frontend.kinds import is_tensor, refused
 from symgrad.frontend.lift import array_node, as_node, as_tensor, is_number, result_dtype
 from symgrad.frontend.session import current
-from symgrad.frontend.sizes import Shape, SymFloat, as_dim, is_size
+from symgrad.frontend.sizes import Shape, SymFloat, SymInt, as_dim, is_size
 from symgrad.frontend.table import OperationCallError, operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.frontend.views import Expand, Reshape, iota_along
@@ -263,6 +263,11 @@ def eye(n: Any, m: Any = None, *, dtype: Any = None, **ignored: Any) -> Tensor:
 def triangle_places(name: str, row: Any, col: Any, offset: int = 0) -> Any:
     """The rows and columns of the elements of a triangle, row by row: an array [2, elements]."""
     for word, size in (("row", row), ("col", col)):
+        if isinstance(size, SymInt):
+            raise UnsupportedOpError(
+                f"{name} of the symbolic size {size}", location=here(),
+                hint=f"write a number in place of {size} in the shape spec", number=as_dim(size),
+            )  # fmt: skip
         if not isinstance(size, int) or size < 0:
             raise ShapeError(f"{word} must be non-negative, got {size}", location=here())
     side = np.tril_indices if name.startswith("tril") else np.triu_indices

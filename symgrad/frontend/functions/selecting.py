@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from symgrad.errors import DTypeError, UnsupportedOpError
 from symgrad.frontend.caller import here
+from symgrad.frontend.constants import known_values
 from symgrad.frontend.dtypes import as_dtype
 from symgrad.frontend.functions.comparisons import as_bool, check_mask
 from symgrad.frontend.functions.movement import axes_of, axis_of, select_steps
-from symgrad.frontend.lift import as_tensor
+from symgrad.frontend.lift import array_node, as_tensor
 from symgrad.frontend.questions import questions
 from symgrad.frontend.session import current
 from symgrad.frontend.sizes import Shape, as_size, is_size
@@ -33,6 +36,13 @@ def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
     mask = as_bool(as_tensor(input).node)
     if not mask.rank:
         raise UnsupportedOpError("nonzero() of a tensor without axes", location=here())
+    known = known_values(mask)
+    if known is not None:
+        places = [array_node(current(), column, int64) for column in np.nonzero(known)]
+        if as_tuple:
+            return tuple(map(fresh, places))
+        rows = [current().reshape(one, (*one.shape, Dim.of(1))) for one in places]
+        return fresh(concatenate(current(), rows, 1))
     columns = [iota_along(current(), mask.shape, axis) for axis in range(mask.rank)]
     if as_tuple:
         return tuple(SelectedTensor(column, mask, 0) for column in columns)
