@@ -27,12 +27,20 @@ from . import cache
 from .binding import binding, declarations, dispatch
 from .blas import Blas, find_blas
 from .compiler import PREFIX_MAP, Compiler, find_compiler, start
-from .digests import SUFFIX, digest, file_digest, library_name, source_digest
+from .digests import (
+    SOURCE_MARK,
+    SUFFIX,
+    digest,
+    file_digest,
+    library_name,
+    source_digest,
+)
 
 _X86_LEVELS = (("v4", "-march=x86-64-v4"), ("v3", "-march=x86-64-v3"), ("base", "-march=x86-64"))
 # A kernel whose prototype is not what its signature says must not be called.
 _STRICT = ("-Werror=incompatible-pointer-types", "-Werror=implicit-function-declaration")
 _MOST_LINES = 12
+_SOURCE = f'const char symgrad_source[] = "{SOURCE_MARK}";\n'
 
 
 def build_cached(
@@ -109,10 +117,12 @@ def compile_into(
             ]
         else:
             objects.append(_command(compiler, file, flags))
+    (folder / "symgrad-source.c").write_text(_SOURCE % source_digest(op, texts), encoding="utf-8")
+    objects.append(_command(compiler, "symgrad-source.c", _no_paths(compiler, folder)))
     if levels:
         text = dispatch(op, tuple(level for level, _ in levels))
-        (folder / "dispatch.c").write_text(text, encoding="utf-8")
-        objects.append(_command(compiler, "dispatch.c", flags))
+        (folder / "symgrad-dispatch.c").write_text(text, encoding="utf-8")
+        objects.append(_command(compiler, "symgrad-dispatch.c", flags))
     _run_all(objects, folder)
     _run_all([_link_command(compiler, objects, library, blas)], folder)
     for command in objects:

@@ -28,6 +28,10 @@ def _suffix() -> str:
 SUFFIX = _suffix()
 
 
+SOURCE_MARK = "symgrad:%s"
+"""Stands in a library, with the digest of its source."""
+
+
 def library_name(op: Op) -> str:
     """The file name of the shared object of an op: ``_softplus.so`` beside ``softplus.py``."""
     return f"{op.module.rpartition('.')[2]}{SUFFIX}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import struct
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from .errors import BuildError, CacheError, SymgradError
 from .forks import forks_wait
 from . import threads
 from .blas import find_blas, preload
-from .digests import file_digest, library_name, source_digest
+from .digests import SOURCE_MARK, bytes_digest, library_name, source_digest
 
 # The texts of wrappers that live in memory, in place of the files beside them.
 _in_memory: dict[str, tuple[Mapping[str, str], str]] = {}
@@ -104,9 +105,24 @@ def _is_fresh(path: Path, source: str) -> bool:
     """Is there a library at ``path``, whole, and built from this source?"""
     try:
         stamp = json.loads(path.with_name(f"{path.name}.json").read_text(encoding="utf-8"))
-        return bool(stamp["source"] == source and stamp["library"] == file_digest(path))
+        data = path.read_bytes()
+        as_built = stamp["library"] == bytes_digest(data)
+        return bool(stamp["source"] == source and (as_built or _rewritten(data, source)))
     except Exception:  # the note may hold any bytes
         return False
+
+
+def _rewritten(data: bytes, source: str) -> bool:
+    """Is it a library of this source that auditwheel or strip has changed since, and whole?
+
+    All segments of the ELF file lie inside of it.
+    """
+    if data[:6] != b"\x7fELF\x02\x01" or (SOURCE_MARK % source).encode() not in data:
+        return False
+    (first,) = struct.unpack_from("<Q", data, 0x20)
+    size, count = struct.unpack_from("<HH", data, 0x36)
+    headers = [struct.unpack_from("<IIQQQQ", data, first + size * one) for one in range(count)]
+    return bool(headers) and all(offset + held <= len(data) for _, _, offset, _, _, held in headers)
 
 
 def load(path: Path, op: Op, door: Path | None = None) -> Library:

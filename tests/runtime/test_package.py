@@ -276,6 +276,27 @@ except ImportError as error:
     assert "symgrad build" in said
 
 
+@pytest.mark.skipif(shutil.which("strip") is None, reason="there is no strip here")
+def test_a_library_that_a_tool_has_rewritten(built: Path, tmp_path: Path) -> None:
+    """As strip and auditwheel do: it is loaded, but for a part of it, or one of another source."""
+    from symgrad.runtime.load import _is_fresh
+
+    (library,) = built.glob("_softplus.*so")
+    copied = tmp_path / library.name
+    shutil.copy(library, copied)
+    shutil.copy(library.with_name(f"{library.name}.json"), tmp_path)
+    subprocess.run(["strip", "--strip-unneeded", copied], check=True)
+    assert copied.read_bytes() != library.read_bytes()
+    note = json.loads(library.with_name(f"{library.name}.json").read_text(encoding="utf-8"))
+    assert _is_fresh(copied, note["source"])
+    whole = copied.read_bytes()
+    copied.write_bytes(whole[: len(whole) // 2])
+    assert not _is_fresh(copied, note["source"])
+    other = bytes(64).hex()[:64]
+    copied.write_bytes(whole.replace(note["source"].encode(), other.encode()))
+    assert not _is_fresh(copied, note["source"])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", ["text", "cut", "no stamp"])
 def test_a_library_that_does_not_fit_is_not_loaded(tmp_path: Path, damage: str) -> None:
