@@ -31,18 +31,18 @@ def solve(matrices: Array, right: Array) -> Array:
 
 
 def det(matrices: Array) -> Array:
-    """The determinant of each matrix; 0 where it is singular."""
+    """The determinant of each matrix; a 0 of its own numbers where it is singular."""
     result = np.empty(matrices.shape[:-2], dtype=object)
     for at in _each(matrices):
         try:
             _, result[at] = _eliminate(matrices[at], matrices[at][:, :0])
         except np.linalg.LinAlgError:
-            result[at] = 0
+            result[at] = 0 * matrices[at][0, 0]
     return result
 
 
 def logdet(matrices: Array) -> Array:
-    """The logarithm of each determinant, which must be positive."""
+    """The logarithm of each determinant: -∞ of 0, complex where it is negative."""
     return _map(lambda value: value.context.log(value) if value != 1 else value - 1, det(matrices))
 
 

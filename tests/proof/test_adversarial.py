@@ -175,6 +175,38 @@ def test_the_inverse_of_a_symmetric_matrix() -> None:
     assert found.verdict is Verdict.REFUTED
 
 
+class PlainLogDeterminant(sg.Function):
+    @staticmethod
+    def forward(ctx, a):
+        ctx.save_for_backward(a)
+        return sg.logdet(a)
+
+    @staticmethod
+    def backward(ctx, g):
+        (a,) = ctx.saved_tensors
+        return g * sg.inverse(a).t()
+
+
+class ForgottenTransposition(PlainLogDeterminant):
+    @staticmethod
+    def backward(ctx, g):
+        (a,) = ctx.saved_tensors
+        return g * sg.inverse(a)
+
+
+def test_what_a_condition_implies_is_not_said_beside_it() -> None:
+    found = sg.verify(PlainLogDeterminant, "n n", suggest=False)
+    assert found.verdict is Verdict.PROVED
+    assert [str(one) for one in found.inputs["a"].conditions] == ["a has a positive determinant"]
+
+
+@pytest.mark.slow
+def test_singular_matrices_on_the_way_to_an_explanation() -> None:
+    found = sg.verify(ForgottenTransposition, "n n")
+    assert found.verdict is Verdict.REFUTED
+    assert "failed" not in " ".join(found.inputs["a"].diagnosis)
+
+
 class Windows(sg.Function):
     @staticmethod
     def forward(ctx, x, w):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from itertools import islice
 
 import mpmath
@@ -11,10 +13,15 @@ import pytest
 from symgrad.errors import UnsupportedOpError
 from symgrad.ir.registry import names
 from symgrad.ops.record import get
-from symgrad.proof.oracle.numbers import Double
+from symgrad.ops.spectral import VALUES, VECTORS
+from symgrad.proof.oracle.numbers import Array, Double, Precise, as_object
 from symgrad.proof.oracle.subject import Subject, precisely
-from symgrad.proof.oracle.values import PRECISE_TOLERANCE_DIGITS, Evaluator
+from symgrad.proof.oracle.values import PRECISE_TOLERANCE_DIGITS, DomainError, Evaluator
+from tests.ops.cases import OPS, SPECIAL, Case, for_uses
 from tests.proof.registry import Variant, subject_of, variants
+
+
+_ITERATED = (*VECTORS, *VALUES)
 
 
 def _known() -> list[Variant]:
@@ -75,3 +82,32 @@ def test_subjects_of_all_variants_can_be_built() -> None:
         except UnsupportedOpError:
             assert variant.op == "tetragamma"
     assert built > 80
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name in _ITERATED)) for name in OPS],
+)
+def test_each_op_has_a_value_or_none_whatever_the_numbers(name: str) -> None:
+    """A few numbers, many times: matrices are singular, and integers are out of all range."""
+
+    @for_uses(name)
+    def check(case: Case) -> None:
+        source = case.source()
+        for numbers in ((0.0, 1.0, -1.0), (*SPECIAL, 1e-30, 1e30)):
+            feeds = {
+                key: _filled(array, numbers, source) if array.dtype.kind == "f" else array
+                for key, array in case.feeds.items()
+            }
+            evaluator = Evaluator([case.node])
+            with precisely(), suppress(DomainError):
+                evaluator.run(Precise(mpmath.mpf), feeds, case.sizes)
+
+    check()
+
+
+def _filled(array: Array, numbers: Sequence[float], source: np.random.Generator) -> Array:
+    found = as_object(np.zeros(array.shape))
+    for at in np.ndindex(array.shape):
+        found[at] = mpmath.mpf(float(source.choice(numbers)))
+    return found

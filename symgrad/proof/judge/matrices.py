@@ -39,6 +39,8 @@ Statement = Callable[[ExprPool, Element, Node, Dim, Dim], tuple[Expr, Expr | Non
 _SINGULAR = ("left_vectors", "singular_values", "right_vectors")
 _EIGEN = ("eigenvectors", "eigenvalues")
 _SPECTRAL = frozenset((*VECTORS, *VALUES))
+_INVERTIBLE = ("logdet", "cholesky", *_SINGULAR)
+"""Ops whose condition on a square matrix implies that it has an inverse."""
 _KINDS = frozenset(("inverse", "det", "logdet", "cholesky", "solve_triangular")) | _SPECTRAL
 
 
@@ -60,7 +62,7 @@ def prepared(subject: Subject, facts: Facts, equal: EqualUnder) -> Prepared:
 
 
 def _domains(subject: Subject) -> Iterable[Condition]:
-    """Where all of it is defined, in the user's names."""
+    """Where all of it is defined, in the user's names; not what another condition implies."""
     said = {
         "inverse": "{} is invertible",
         "logdet": "{} has a positive determinant",
@@ -70,14 +72,16 @@ def _domains(subject: Subject) -> Iterable[Condition]:
         "eigenvectors": "the eigenvalues of {} are distinct",
         **dict.fromkeys(_SINGULAR, "the singular values of {} are distinct, and not 0"),
     }
+    asked = [(node.op, _upright(node.args[0])[0]) for node in subject.everything.nodes
+             if node.op in said]  # fmt: skip
     found: dict[Condition, None] = {}
-    for node in subject.everything.nodes:
-        if node.op in said:
-            matrix, _ = _upright(node.args[0])
-            if node.op == "solve_triangular" and matrix.op == "cholesky":
-                continue
-            label = matrix.name or "the matrix"
-            found[Condition("domain", said[node.op].format(label))] = None
+    for op, matrix in asked:
+        if op == "solve_triangular" and matrix.op == "cholesky":
+            continue
+        if op == "inverse" and any((other, matrix) in asked for other in _INVERTIBLE):
+            continue
+        label = matrix.name or "the matrix"
+        found[Condition("domain", said[op].format(label))] = None
     return found
 
 

@@ -24,7 +24,7 @@ from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ops.record import get
 from symgrad.proof.oracle.numbers import Arithmetic, Array, Precise, Step
 
-_UNDEFINED = (SymgradError, IndexError, ZeroDivisionError, ValueError, TypeError)
+_UNDEFINED = (SymgradError, IndexError, ArithmeticError, ValueError, TypeError)
 DOUBLE_STEP = 2.0**-17
 PRECISE_STEP_DIGITS = 20
 DOUBLE_TOLERANCE = 1e-6
