@@ -139,25 +139,21 @@ class Request:
 
     def has_more_axes_in_some(self, other: Request) -> bool:
         """Has it the tensors of another request, some with more axes, some with as many?"""
-        own, its = (
-            {one.name: len(one.spec.dims) for one in request.tensors if one.spec is not None}
-            for request in (self, other)
-        )
-        if own.keys() != its.keys():
-            return False
-        more = [own[name] - its[name] for name in its]
-        return min(more, default=0) == 0 < max(more, default=0)
+        more = self._more(other, lambda spec: len(spec.dims))
+        alike = {one.name for one in self.tensors} == {one.name for one in other.tensors}
+        return alike and min(more, default=0) == 0 < max(more, default=0)
 
     def is_more_special(self, other: Request) -> bool:
-        """Has a tensor more sizes that are numbers, or that occur before, than in ``other``?"""
-        own, its = (
-            {
-                one.name: len(one.spec.dims) - len({d for d in one.spec.dims if d.constant is None})
-                for one in request.tensors if one.spec is not None
-            }
-            for request in (self, other)
-        )  # fmt: skip
-        return any(own[name] > its.get(name, own[name]) for name in own)
+        """Has a tensor more sizes that are numbers or multiples, or occur before, than in it?"""
+        return max(self._more(other, lambda spec: spec.oddities), default=0) > 0
+
+    def _more(self, other: Request, count: Callable[[TensorSpec], int]) -> list[int]:
+        """How much more is counted of each tensor than of that in another request."""
+        its = {one.name: count(one.spec) for one in other.tensors if one.spec is not None}
+        return [
+            count(one.spec) - its[one.name] for one in self.tensors
+            if one.spec is not None and one.name in its
+        ]  # fmt: skip
 
     @property
     def distinct(self) -> frozenset[str]:

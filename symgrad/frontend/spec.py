@@ -67,6 +67,11 @@ class TensorSpec:
         return tuple(names)
 
     @property
+    def oddities(self) -> int:
+        """How many of its sizes are numbers or multiples, or occur before."""
+        return len(self.dims) - len({dim for dim in self.dims if dim.atom is not None})
+
+    @property
     def _words(self) -> list[str]:
         words = [str(dim).replace(" ", "") for dim in self.dims]
         if self.batch is not None:

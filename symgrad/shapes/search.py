@@ -73,7 +73,6 @@ from symgrad.shapes.sizes import (
     fitted,
     following,
     letters,
-    oddities,
     rank_fits,
     renamed,
     substituted,
@@ -135,10 +134,10 @@ class _Trial:
     @property
     def price(self) -> int:
         """The less, the better: cheap candidates, free sizes, a backward that fits."""
-        odd = ODD_PRICE * oddities(self.specs, self.guessed)
-        return (
-            sum(one.price for one in self.chosen) + odd + self.failing + NUMBER_PRICE * self.hidden
-        )
+        rows = zip(self.specs, self.guessed, strict=True)
+        odd = sum(spec.oddities for spec, free in rows if spec is not None and free)
+        prices = sum(one.price for one in self.chosen) + ODD_PRICE * odd
+        return prices + self.failing + NUMBER_PRICE * self.hidden
 
 
 class _Search:

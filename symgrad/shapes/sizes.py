@@ -171,16 +171,6 @@ def _is_float(spec: TensorSpec) -> bool:
     return spec.dtype is None or spec.dtype.is_float
 
 
-def oddities(specs: Specs, guessed: Sequence[bool]) -> int:
-    """How many guessed sizes are numbers, multiples, or occur twice in one tensor."""
-    count = 0
-    for spec, free in zip(specs, guessed, strict=True):
-        dims = spec.dims if spec is not None and free else ()
-        count += sum(dim.atom is None for dim in dims)
-        count += len(dims) - len(set(dims))
-    return count
-
-
 def substituted(specs: Specs, guessed: Sequence[bool], mapping: Mapping[Any, Dim]) -> Specs:
     """The guessed ones with other sizes."""
     return tuple(
