@@ -330,16 +330,24 @@ def _for_guesses(request: Request, suggest: bool) -> Report:
         except TimeUp as error:
             report = _unfinished(request.function, str(error))
         judged[other.guess] = report
-        refuted = str(report.verdict) == "REFUTED"
-        if refuted and (
-            other.is_more_special(request) or (whole and request.has_more_axes_in_some(other))
-        ):
+        if str(report.verdict) == "REFUTED" and _is_accident(other, request, whole):
             known = judged[request.guess]
             fewer = under_shapes(known, request.guess, report, other.guess)
-            if fewer is not None and str(fewer.verdict) == "PROVED":
+            if fewer is not None and str(fewer.verdict) != "REFUTED":
                 del judged[other.guess]
                 judged[request.guess] = fewer
     return for_guesses(judged)
+
+
+def _is_accident(other: Request, request: Request, whole: bool) -> bool:
+    """Are these shapes that forward takes beside inferred ones, but is not written for?
+
+    ``whole``: with fewer axes it takes as many of its tensors.
+    """
+    counted = request.guess is not None and request.guess.counted
+    return other.is_more_special(request) or (
+        whole and (counted or request.has_more_axes_in_some(other))
+    )
 
 
 def _with_axes_more(request: Request, first: Report, suggest: bool) -> Report | None:

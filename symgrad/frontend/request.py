@@ -253,8 +253,10 @@ class Guess:
     ``presences``: optional tensors given and absent, each with shapes that forward accepts.
     ``refused``: those that forward does not accept, of whatever shapes; ``unfound``: those for
     which no shapes were found.  ``others``: the same with other ranks, and with tensors for plain
-    defaults.  ``fitting``: shapes near to these, where these do not fit backward, or its gradients
-    do not fit these.  ``again``: infers the shapes of another Function in the same way.
+    defaults.  ``fitting``: what to judge where backward is refuted for these: numbers for tensors
+    whose gradients are numbers, or shapes near to these, which fit backward.  ``wider``: more
+    general shapes that forward takes, but backward does not.  ``counted``: forward is written for
+    so many axes.  ``again``: infers the shapes of another Function in the same way.
     """
 
     text: str
@@ -265,6 +267,8 @@ class Guess:
     unfound: Mapping[str, str] = field(default_factory=dict)
     others: tuple[Request, ...] = ()
     fitting: Request | None = None
+    wider: str = ""
+    counted: bool = False
     again: Callable[[AnyFunction], Request] | None = None
 
     def __str__(self) -> str:

@@ -7,7 +7,8 @@ is a number, since torch keeps tensors with ``save_for_backward``; what ``if`` a
 stands in brackets is an index; a shape that is unpacked shows the rank; a mask holds truth values.
 What gets None for its gradient, and is neither saved nor asked anything a tensor is asked, is a
 number; what is compared with None may be None; what is counted to, is an exponent, bounds a slice
-or is taken by ``int``, is positive; what is passed as ``dim`` or ``axis`` is an axis.
+or is taken by ``int``, is positive; what is passed as ``dim`` or ``axis`` is an axis; a bias, and
+what is given one axis more, is no number.
 """
 
 from __future__ import annotations
@@ -177,9 +178,10 @@ _AXIS = (*_WHOLE, *_priced(_TENSORS, 6))
 _OPTIONAL = (Candidate(0, value=None), Candidate(1, value=0.5), *_priced(_NUMBER, 4))
 _MASK = (*_priced([one for one in _TENSORS if one.dtype == bool_], -8),
          *_priced([one for one in _TENSORS if one.dtype != bool_], 2))  # fmt: skip
+_WITH_AXES = _priced([one for one in _ANYTHING if one.rank != 0])
 _BY_EVIDENCE = {"number": _NUMBER, "flag": _FLAG_OR_ELSE, "index": _INDEX, "mask": _MASK,
                 "switch": _SWITCH, "count": _COUNT, "axis": _AXIS,
-                "optional": _OPTIONAL}  # fmt: skip
+                "axes": _WITH_AXES, "optional": _OPTIONAL}  # fmt: skip
 _COUNTED = re.compile(
     r"(^|_)(num|iters?|iterations?|steps?|times|count|bits?|groups?|levels?|heads?|depth)(_|$)"
 )
@@ -193,6 +195,8 @@ _NUMBERS = re.compile(
     r"eps|tol$|momentum|temp|^tau$|slope|thresh|^alpha$|^beta$|^gamma$|^p$|factor"
 )
 """Names of numbers; what else is added to a tensor or multiplied with one may be a tensor."""
+_BIASES = re.compile(r"(^|_)bias(es)?(_|$)", re.IGNORECASE)
+"""Names of what has axes: one number for all entries would be no bias."""
 
 
 def _of_rank(rank: int) -> tuple[Candidate, ...]:
@@ -212,9 +216,11 @@ def _unknown(parameter: Parameter, evidence: str | int) -> Unknown:
     if candidates is _WHOLE and (evidence == "count" or _COUNTED.search(parameter.name)):
         candidates = _COUNTS
     if candidates is None:
-        evidence = evidence or ("mask" if "mask" in parameter.name.lower() else "")
+        if evidence in ("", "axes") and "mask" in parameter.name.lower():
+            evidence = "mask"
         if evidence in ("", "number") and _SWITCHES.search(parameter.name):
             evidence = "switch"
+        evidence = evidence or ("axes" if _BIASES.search(parameter.name) else "")
         if isinstance(evidence, int):
             candidates = _of_rank(evidence)
         else:
@@ -263,7 +269,57 @@ def _annotation(parameter: Parameter) -> str:
     return found if isinstance(found, str) else str(getattr(found, "__name__", ""))
 
 
+def counts_axes(function: AnyFunction) -> bool:
+    """Does forward count axes from the first, and none from the last?
+
+    Then it is written for as many axes as there have to be, and takes more, or less, by accident.
+    """
+    try:
+        tree = ast.parse(method_sources(class_of(function)))
+    except SyntaxError:
+        return False
+    found = [
+        axis for method in ast.walk(tree)
+        if isinstance(method, ast.FunctionDef) and method.name in ("forward", "fun")
+        for node in ast.walk(method) for axis in _axes_in(node)
+    ]  # fmt: skip
+    return min(found, default=0) >= 0 < max(found, default=0)
+
+
 # -- evidence
+
+
+def _axes_in(node: ast.AST) -> Iterator[int]:
+    """The axes that an expression names by numbers; -1 for ``...``, which leaves them open."""
+    places: list[ast.expr] = []
+    if isinstance(node, ast.Constant) and node.value is ...:
+        yield -1
+    elif isinstance(node, ast.Attribute) and node.attr in ("ndim", "mT", "mH"):
+        yield -1
+    elif isinstance(node, ast.Subscript) and getattr(node.value, "attr", "") == "shape":
+        places = [node.slice]
+    elif isinstance(node, ast.Call):
+        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        places = [one.value for one in node.keywords if one.arg in ("dim", "axis", "dims")]
+        places += node.args if name in _ALONG_AXES else []
+        if name == "dim":
+            yield -1
+    for place in places:
+        for one in place.elts if isinstance(place, (ast.Tuple, ast.List)) else [place]:
+            try:
+                value = ast.literal_eval(one)
+            except ValueError:  # it is no number
+                continue
+            if type(value) is int:
+                yield value
+
+
+_ALONG_AXES = (
+    "size", "sum", "mean", "amax", "amin", "max", "min", "argmax", "argmin", "prod", "std", "var",
+    "softmax", "log_softmax", "logsumexp", "cumsum", "cumprod", "squeeze", "unsqueeze", "flatten",
+    "transpose", "swapaxes", "permute", "chunk", "split", "cat", "stack", "diagonal", "gather",
+)  # fmt: skip
+"""Operations whose plain integers are axes."""
 
 
 def _evidence(function: AnyFunction) -> dict[str, str | int]:
@@ -305,7 +361,8 @@ def _evidence(function: AnyFunction) -> dict[str, str | int]:
         **dict.fromkeys(sorted(used.optional - used.tensors - saved - indices), "optional"),
     }
     indexed = dict.fromkeys(sorted(indices), "index")
-    return {**plain, **indexed, **numbers, **flags, **own, **ranks}
+    with_axes = dict.fromkeys(sorted(used.with_axes), "axes")
+    return {**with_axes, **plain, **indexed, **numbers, **flags, **own, **ranks}
 
 
 class _Uses:
@@ -317,11 +374,14 @@ class _Uses:
         self.counts: set[str] = set()
         self.optional: set[str] = set()
         self.operands: set[str] = set()
+        self.with_axes: set[str] = set()
 
     def take(self, node: ast.AST) -> None:
         """One node."""
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             self.tensors.add(node.value.id)
+            if node.attr == "unsqueeze":
+                self.with_axes.add(node.value.id)
         elif isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
             other = node.comparators[0]
             if isinstance(other, ast.Constant) and other.value is None:

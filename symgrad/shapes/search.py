@@ -17,7 +17,7 @@ import inspect
 import itertools
 import re
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -58,12 +58,13 @@ from symgrad.frontend.trace import trace_request
 from symgrad.ir.dim import Dim, Size
 from symgrad.ir.dtype import bool_, int64
 from symgrad.ir.function import FunctionGraphs
-from symgrad.ir.graph import ancestors
+from symgrad.ir.graph import Node, ancestors
 from symgrad.shapes.candidates import (
     ABSENT,
     MORE_VALUES,
     Candidate,
     Unknown,
+    counts_axes,
     left_out,
     unknowns,
 )
@@ -80,6 +81,8 @@ from symgrad.shapes.sizes import (
 
 ODD_PRICE = 2
 FAILING_PRICE = 100
+RAISING_PRICE = 10
+"""Of a backward that raises, beside one whose gradients do not fit: it makes none."""
 NUMBER_PRICE = 2 * FAILING_PRICE
 """Of a number, or of integers, that get a gradient: more than that of a backward that fails."""
 RANKS = (0, 1, 2, 3)
@@ -126,6 +129,13 @@ class _Trial:
     """Is there a number, or are there integers, that get a gradient?"""
     fits: bool = True
     """Does backward run, and has each gradient the shape of its argument?"""
+    summed: frozenset[str] = NONE
+    """The tensors whose gradients are made of them and of sums over all axes."""
+
+    @property
+    def kinds(self) -> list[Candidate]:
+        """What the arguments are, whatever their ranks."""
+        return [replace(one, price=0, rank=None if one.rank is None else 0) for one in self.chosen]
 
     @property
     def guessed(self) -> list[bool]:
@@ -153,6 +163,10 @@ class _Search:
         self.unknowns: list[Unknown] = list(unknowns(function, static))
         self.partly = any(one.spec for unknown in self.unknowns for one in unknown.candidates)
         self.refusals: list[Exception] = []
+        self.accepted: list[_Trial] = []
+        """What forward accepted, whatever backward did."""
+        self.failed: list[_Trial] = []
+        """What forward accepted, and backward did not."""
         self.trials = 0
         self.errors: dict[str, str] = {}
         self.first: Exception | None = None
@@ -181,18 +195,39 @@ class _Search:
         longer = [] if found.failing else [
             *self._valued(found), *self._indexed(found), *self._longer(found)
         ]  # fmt: skip
-        fitting = None if found.fits else self._fitting(found)
-        guess = replace(guess, others=(*longer, *others[:MOST_OTHER_SHAPES]), fitting=fitting)
+        guess = replace(
+            guess, others=(*longer, *others[:MOST_OTHER_SHAPES]), fitting=self._fitting(found),
+            wider=self._wider(found), counted=counts_axes(self.function),
+        )  # fmt: skip
         return replace(self._found(found), guess=guess)
 
     # -- shapes that fit backward, too
 
     def _fitting(self, found: _Trial) -> Request | None:
+        """Shapes to judge where backward is refuted for what was found; None for none.
+
+        They have numbers where the gradients are numbers.  Else they are the nearest shapes for
+        which backward runs, and each gradient has its argument's shape, if it does not for these.
+        """
+        other = self._with_numbers(found) if found.fits else self._nearest(found)
+        return other and replace(self._found(other), guess=self._presences(other))
+
+    def _with_numbers(self, found: _Trial) -> _Trial | None:
+        """The same with numbers for tensors whose gradients are made of sums over all axes."""
+        chosen = tuple(
+            next((zero for zero in unknown.candidates if zero.rank == 0 and _is_float(zero)), one)
+            if one.rank and unknown.name in found.summed else one
+            for unknown, one in zip(self.unknowns, found.chosen, strict=True)
+        )
+        other = None if chosen == found.chosen else self._tried(chosen)
+        return None if other is None or other.hidden or not other.fits else other
+
+    def _nearest(self, found: _Trial) -> _Trial | None:
         """The nearest shapes for which backward runs, and each gradient has its argument's shape.
 
         They are near if two sizes are one that meet in backward, a size is a number that backward
         asks for, a tensor has an axis less, or tensors have as many axes as backward takes their
-        shapes apart into.
+        shapes apart into.  If none of these fit, the cheapest do that were tried.
         """
         todo, seen, single = deque([found]), {found.specs}, 0
         for _ in range(FITTING_TRIALS):
@@ -205,12 +240,31 @@ class _Search:
             if trial is found:
                 single = _single(graphs)
             elif _fits(graphs) and _single(graphs) <= single:
-                return replace(self._found(trial), guess=self._presences(trial))
+                return trial
             for other in self._near(trial, graphs):
                 if other.specs not in seen:
                     seen.add(other.specs)
                     todo.append(other)
+        for trial in sorted(self.accepted, key=lambda one: one.price):
+            fits = trial.fits and not trial.hidden and trial.kinds == found.kinds
+            if fits and all(
+                mine.rank or not its.rank  # all fits a number
+                for mine, its in zip(trial.chosen, found.chosen, strict=True)
+            ):
+                graphs, _ = self._trace(trial)
+                if graphs is not None and _single(graphs) <= single:
+                    return trial
         return None
+
+    def _wider(self, found: _Trial) -> str:
+        """Shapes that forward takes as well, more general ones, for which backward fails.
+
+        More general is a tensor for a number, and any size for one.
+        """
+        wider = [one for one in self.failed if _is_more_general(one, found)]
+        if not wider:
+            return ""
+        return self._shapes(min(wider, key=lambda trial: sum(one.rank or 0 for one in trial.chosen)))
 
     def _near(self, trial: _Trial, graphs: FunctionGraphs) -> Iterator[_Trial]:
         problem = _problem(graphs)
@@ -267,7 +321,8 @@ class _Search:
         chosen = list(found.chosen)
         for place, (unknown, one) in enumerate(zip(self.unknowns, found.chosen, strict=True)):
             rank = returned.get(unknown.name)
-            if rank is not None and one.rank is not None and rank < one.rank:
+            known = [other.rank for other in unknown.candidates]
+            if rank is not None and rank in known and one.rank is not None and rank < one.rank:
                 chosen[place] = replace(one, rank=rank, price=_price_of(unknown, rank))
         other = None if tuple(chosen) == found.chosen else self._tried(tuple(chosen))
         return found if other is None or other.failing else other
@@ -490,6 +545,8 @@ class _Search:
         if wanted and (_takes_no_floats(graphs) or not wanted <= _with_gradient(graphs)):
             return None
         problem = _problem(graphs)
+        if problem is not None:
+            self.failed.append(trial)
         for _ in range(SHAPE_STEPS):
             own = [unknown.name for unknown in self.unknowns]
             specs = problem and fitted(trial.specs, own, trial.guessed, problem)
@@ -507,6 +564,8 @@ class _Search:
         if wanted and not wanted <= _with_gradient(graphs):
             return None
         price = 0 if problem is None else MISTAKE_PRICE if rank_fits(problem) else FAILING_PRICE
+        if any(case.problem is not None and not _of_gradient(case.problem) for case in graphs.cases):
+            price += RAISING_PRICE
         with_gradient = _with_gradient(graphs)
         number = any(
             one.rank == 0 and not one.constant and unknown.name in with_gradient
@@ -516,7 +575,11 @@ class _Search:
         # torch raises an error where a gradient has fewer elements than its argument
         hidden = (number and self.guest is None) or any(case.surplus for case in graphs.cases)
         fits = _fits(graphs)
-        return replace(trial, failing=price, raising=raising, hidden=hidden, fits=fits)
+        found = replace(
+            trial, failing=price, raising=raising, hidden=hidden, fits=fits, summed=_summed(graphs)
+        )
+        self.accepted.append(found)
+        return found
 
     def _like_others(self, trial: _Trial, graphs: FunctionGraphs) -> Iterator[Specs]:
         """What forward does not use in the shape of another tensor: that hides no mistake."""
@@ -773,6 +836,28 @@ def _is_float(one: Candidate) -> bool:
     return one.is_tensor and one.dtype is None and not one.constant
 
 
+def _of_gradient(problem: SymgradError) -> bool:
+    """Is it that a gradient does not fit its argument?"""
+    return isinstance(problem, ShapeError) and bool(problem.gradient)
+
+
+def _is_more_general(one: _Trial, found: _Trial) -> bool:
+    """Has it tensors where numbers were found, or other sizes than 1, and nothing else?"""
+    pairs = [
+        (mine, its) for mine, its in zip(one.specs, found.specs, strict=False)
+        if mine is not None and its is not None
+    ]  # fmt: skip
+    if one.kinds != found.kinds:
+        return False
+    more = [_ones(its) - _ones(mine) + (not its.dims and bool(mine.dims)) for mine, its in pairs]
+    alike = all(not its.dims or len(mine.dims) == len(its.dims) for mine, its in pairs)
+    return alike and min(more, default=0) >= 0 < max(more, default=0)
+
+
+def _ones(spec: TensorSpec) -> int:
+    return sum(dim.constant == 1 for dim in spec.dims)
+
+
 def _spec_text(spec: TensorSpec) -> str:
     """``n m``; with a dtype where it is not the default one."""
     text = str(spec)
@@ -792,6 +877,27 @@ def _single(graphs: FunctionGraphs) -> int:
     nothing, so that one over a wrong axis would not show.
     """
     return sum(dim.constant == 1 for node in graphs.cases[0].outputs for dim in node.shape)
+
+
+def _summed(graphs: FunctionGraphs) -> frozenset[str]:
+    """The tensors whose gradients are made of them and of numbers: of sums over all axes."""
+    found = set()
+    for name in graphs.differentiable:
+        gradients = [
+            one.node for case in graphs.cases for one in case.gradients
+            if one.input == name and one.node is not None
+        ]  # fmt: skip
+        numbers = [
+            node for node in ancestors(gradients) if all(dim.constant == 1 for dim in node.shape)
+        ]
+        if _tensors(ancestors(gradients, numbers)) <= {name} and _tensors(ancestors(numbers)):
+            found.add(name)
+    return frozenset(found)
+
+
+def _tensors(nodes: Iterable[Node]) -> set[str]:
+    """The inputs among some nodes that are no numbers."""
+    return {node.attributes["name"] for node in nodes if node.op == "input" and node.shape}
 
 
 def _problem(graphs: FunctionGraphs) -> SymgradError | None:

@@ -266,3 +266,142 @@ def test_outputs_without_a_gradient_hide_no_name() -> None:
     assert str(report.verdict) == "SURROGATE?"
     assert str(report.inputs["book"].verdict) == "PROVED"
     assert report.inputs["x"].surrogate == "is the derivative of `x` in place of forward"
+
+
+class Smoothed(FUNCTION):
+    """``a`` is a number; forward takes one for each row as well."""
+
+    scale = 1
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, a: Any) -> Any:
+        h, rows = torch.zeros_like(x[:, 0]), []
+        for t in range(x.shape[1]):
+            h = a * h + (1 - a) * x[:, t]
+            rows.append(h)
+        y = torch.stack(rows, 1)
+        ctx.save_for_backward(x, a, y)
+        return y
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        x, a, y = ctx.saved_tensors
+        of_a, of_h, of_x = torch.zeros_like(a), torch.zeros_like(g[:, 0]), []
+        for t in range(g.shape[1] - 1, -1, -1):
+            of_h = of_h + g[:, t]
+            of_x.append((1 - a) * of_h)
+            before = y[:, t - 1] if t > 0 else torch.zeros_like(of_h)
+            of_a = of_a + (of_h * (before - x[:, t])).sum()
+            of_h = a * of_h
+        return cls.scale * torch.stack(of_x[::-1], 1), of_a
+
+
+class Weights(FUNCTION):
+    """Filters of three axes, with a length for each; forward takes matrices and one number."""
+
+    scale = 1
+
+    @staticmethod
+    def forward(ctx: Any, v: Any, g: Any) -> Any:
+        norm = v.flatten(1).norm(dim=1).view(-1, 1, 1)
+        ctx.save_for_backward(v, g, norm)
+        return g * v / norm
+
+    @classmethod
+    def backward(cls, ctx: Any, grad: Any) -> Any:
+        v, g, norm = ctx.saved_tensors
+        of_g = (grad * v).sum((1, 2), keepdim=True) / norm
+        return cls.scale * (g / norm * grad - g * of_g / norm**2 * v), of_g
+
+
+class Divergence(FUNCTION):
+    """The mean over rows; of three axes, it would be one over pairs."""
+
+    scale = 1
+
+    @classmethod
+    def forward(cls, ctx: Any, mu: Any) -> Any:
+        ctx.save_for_backward(mu)
+        return mu.pow(2).sum(1).mean() / 2
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        (mu,) = ctx.saved_tensors
+        return cls.scale * g * mu / mu.shape[0]
+
+
+NATURAL = (
+    (Smoothed, "x", "the shapes are x[n, 4], a[] (the gradient of a is wrong for x[n, 4], a[n])"),
+    (Weights, "v", "the shapes are v[n, m, k], g[n, 1, 1] (the gradient of v is wrong for v[n, m], "
+     "g[])"),
+    (Divergence, "mu", "the shapes are mu[n, m] (the gradient of mu is wrong for mu[n, m, k])"),
+)  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("cls", "wrong", "condition"), NATURAL)
+def test_shapes_that_are_taken_by_accident_are_a_condition(
+    cls: Any, wrong: str, condition: str
+) -> None:
+    report = judged(cls)
+    assert str(report.verdict) == "PROVED"
+    assert condition in {one.text for one in report.conditions if one.kind == "shapes"}
+    report = judged(type("Wrong", (cls,), {"scale": 2}))
+    assert str(report.inputs[wrong].verdict) == "REFUTED"
+
+
+def test_more_axes_are_no_accident_where_they_are_counted_from_the_last() -> None:
+    class Last(Divergence):
+        @classmethod
+        def forward(cls, ctx: Any, mu: Any) -> Any:
+            ctx.save_for_backward(mu)
+            return mu.pow(2).sum(-1).mean() / 2
+
+    assert str(judged(Last).verdict) == "REFUTED"
+
+
+class Added(FUNCTION):
+    """What is added is a row, whose gradient is no number."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, w: Any, bias: Any) -> Any:
+        ctx.save_for_backward(x, w)
+        return x.mm(w.t()) + bias
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, w = ctx.saved_tensors
+        return g.mm(w), g.t().mm(x), g.sum()
+
+
+class AddedRow(Added):
+    """It is called otherwise, but gets an axis."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, w: Any, c: Any) -> Any:
+        ctx.save_for_backward(x, w)
+        return x.mm(w.t()) + c.unsqueeze(0)
+
+
+class AddedNumber(Added):
+    """Nothing says that it has axes."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, w: Any, c: Any) -> Any:
+        ctx.save_for_backward(x, w)
+        return x.mm(w.t()) + c
+
+
+@pytest.mark.parametrize("cls", [Added, AddedRow])
+def test_a_bias_is_no_number(cls: Any) -> None:
+    report = judged(cls)
+    assert str(report.verdict) == "REFUTED"
+    assert [name for name, one in report.inputs.items() if str(one.verdict) == "REFUTED"] in (
+        ["bias"], ["c"],
+    )  # fmt: skip
+
+
+def test_more_general_shapes_for_which_backward_fails_are_named() -> None:
+    report = judged(AddedNumber)
+    assert str(report.verdict) == "PROVED"
+    assert "Forward takes x[n, m], w[k, m], c[k] as well: backward fails there." in report.inferred

@@ -86,6 +86,10 @@ class Guess(Protocol):
         """The shapes alone."""
 
     @property
+    def wider(self) -> str:
+        """More general shapes that forward takes, but backward does not; or nothing."""
+
+    @property
     def refused(self) -> Mapping[str, str]:
         """What forward does not accept, of whatever shapes, and why."""
 
@@ -138,8 +142,9 @@ def for_guesses(reports: Mapping[G, Report]) -> Report:
         f'If {one.name} is a number, write {one.name}: "f32[]".' for one in report.inputs.values()
         if one.reason.startswith(f"the gradient of {one.name} has shape [],")
     ]  # fmt: skip
+    wider = [f"Forward takes {chosen.wider} as well: backward fails there."] if chosen.wider else []
     inferred = " ".join(
-        [f"{chosen}{said} The verdict {worst}covers only these ranks.", *numbers]
+        [f"{chosen}{said} The verdict {worst}covers only these ranks.", *wider, *numbers]
     )  # fmt: skip
     return replace(report, inferred=inferred, beside=beside, notes=(*report.notes, inferred))
 
