@@ -210,7 +210,9 @@ class _Search:
         which backward runs, and each gradient has its argument's shape, if it does not for these.
         """
         other = self._with_numbers(found) if found.fits else self._nearest(found)
-        return other and replace(self._found(other), guess=self._presences(other))
+        if other is None:
+            return None
+        return replace(self._found(other), guess=self._presences(other))
 
     def _with_numbers(self, found: _Trial) -> _Trial | None:
         """The same with numbers for tensors whose gradients are made of sums over all axes."""
