@@ -20,7 +20,6 @@ from symgrad.proof.oracle.values import PRECISE_TOLERANCE_DIGITS, DomainError, E
 from tests.ops.cases import OPS, SPECIAL, Case, for_uses
 from tests.proof.registry import Variant, subject_of, variants
 
-
 _ITERATED = (*VECTORS, *VALUES)
 
 
