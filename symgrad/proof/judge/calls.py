@@ -230,18 +230,18 @@ def _differs(call: OtherCall) -> bool:
         return False
     if call.other.problem is not None:
         return not is_limit(call.other.problem)
-    shape = [gradient.node is None for gradient in call.case.gradients]
-    if shape != [gradient.node is None for gradient in call.other.gradients]:
+    if len(call.case.gradients) != len(call.other.gradients):
         return True
-    if len(call.case.outputs) != len(call.other.outputs):
+    results, others = _results(call.case, call.case), _results(call.other, call.case)
+    if [one is None for one in results] != [one is None for one in others]:
         return True
     graph = Graph()
     sizes: dict[Atom, Dim] = {Size(name): Dim.of(one) for name, one in call.sizes.items()}
     roots = {name: group[0] for group in call.same for name in group}
     known = _common(graph, call, sizes, roots)
     try:
-        first = _in_common(graph, call.case, known[0], sizes)
-        second = _in_common(graph, call.other, known[1], {})
+        first = _moved(graph, [one for one in results if one is not None], known[0], sizes)
+        second = _moved(graph, [one for one in others if one is not None], known[1], {})
     except SymgradError:  # a shape that does not fit at these sizes
         return True
     pairs = [(one, two) for one, two in zip(first, second, strict=True) if one is not two]
@@ -280,16 +280,19 @@ def _common(
     return found
 
 
-def _in_common(
-    graph: Graph, case: FunctionCase, known: Mapping[Node, Node], sizes: Mapping[Atom, Dim]
-) -> list[Node]:
-    """The results of a case in a common graph, as if all floats had 64 bits."""
-    return _moved(graph, _roots(case), known, sizes)
+def _results(case: FunctionCase, first: FunctionCase) -> list[Node | None]:
+    """What is compared of a call: outputs, and gradients; as returned where the first's is wrong.
+
+    At the sizes of the other call a wrong shape may be the right one.
+    """
+    pairs = zip(case.gradients, first.gradients, strict=True)
+    return [*case.outputs, *(own.returned if wrong.problem else own.node for own, wrong in pairs)]
 
 
 def _moved(
     graph: Graph, roots: Sequence[Node], known: Mapping[Node, Node], sizes: Mapping[Atom, Dim]
 ) -> list[Node]:
+    """Nodes of a case in a common graph, as if all floats had 64 bits."""
 
     def rule(node: Node, args: Sequence[Node]) -> Node | None:
         if node.op == "cast" and node.dtype.is_float and args[0].dtype.is_float:
