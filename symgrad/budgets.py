@@ -276,6 +276,8 @@ REPAIR_SHAPES = 8
 """Choices of sizes that these points are looked for in."""
 REPAIR_TERMS = 12
 """Terms of a gradient of which the sign of each is varied; a gradient of more terms has none."""
+SLIP_TRIES = 60
+"""Names that are exchanged in a line at which backward raises."""
 REPAIR_EXTRAS = 4
 """Single changes outside of a return statement that are tried, each by itself."""
 HIDDEN_COUNTEREXAMPLES = 16

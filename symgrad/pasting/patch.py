@@ -251,7 +251,7 @@ def in_return(method: Method, number: int, new: Mapping[int, Snippet]) -> list[E
         return _listed(method, statement, new)
     if max(new) >= len(elements):
         return None
-    return [*before, *(_replacement(elements[at], one.expression) for at, one in new.items())]
+    return [*before, *(replacement(elements[at], one.expression) for at, one in new.items())]
 
 
 def _listed(
@@ -279,7 +279,7 @@ def in_assignment(method: Method, binding: Binding, new: Snippet) -> list[Edit] 
         return None
     return [
         *_inserted(binding, indent or "", new.statements),
-        _replacement(binding.value, new.expression),
+        replacement(binding.value, new.expression),
     ]
 
 
@@ -288,7 +288,8 @@ def _inserted(statement: ast.stmt, indent: str, lines: Sequence[str]) -> list[Ed
     return [Edit(at, at, "".join(f"{indent}{line}\n" for line in lines))] if lines else []
 
 
-def _replacement(old: ast.expr, text: str) -> Edit:
+def replacement(old: ast.expr, text: str) -> Edit:
+    """The edit that puts a text for an expression."""
     end = old.end_lineno or old.lineno, old.end_col_offset or old.col_offset
     return Edit((old.lineno, old.col_offset), end, text)
 

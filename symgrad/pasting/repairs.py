@@ -20,7 +20,7 @@ from typing import Any
 
 from symgrad.budgets import REPAIR_EXTRAS, VERDICT_SECONDS
 from symgrad.deadline import TimeUp, limited
-from symgrad.errors import SymgradError
+from symgrad.errors import ShapeError, SymgradError
 from symgrad.frontend.function import class_of, raw_method, separate_setup
 from symgrad.frontend.request import AnyFunction, Kind, parameters
 from symgrad.ir.function import FunctionCase, FunctionGraphs
@@ -35,6 +35,7 @@ from symgrad.pasting.reach import (
     sizes_of,
     with_sizes,
 )
+from symgrad.pasting.slips import Failure, failure
 from symgrad.proof.repair.suggest import Offer, Scope, Spell
 from symgrad.proof.report.records import Condition, Repaired, Report
 from symgrad.proof.report.verdict import Verdict
@@ -92,14 +93,18 @@ def verify_and_repair(
 
     ``whole``: judges all gradients and the protocol of a changed Function.
     """
-    report = verify_function(graphs, replace(options, paste=pasting))
+    failed = pasting.failure(graphs)
+    if failed is not None and failed.repaired is not None:
+        return _with_one_name(pasting, graphs, options, failed)
+    explained = {} if failed is None else failed.said
+    report = verify_function(graphs, replace(options, paste=pasting, explained=explained))
     wrong = [one.name for one in report.inputs.values() if one.verdict is Verdict.REFUTED]
     codes = {name: pasting.repairs[name].code for name in wrong if name in pasting.repairs}
-    pasted = pasting.pasted([*codes]) if codes else None
+    pasted = pasting.pasted([*codes]) if codes and not explained else None
     if pasted is not None:
         asks = bool(options.variants or options.undefined or options.untraced or options.order > 1)
         report = replace(report, repaired=Repaired(pasted, codes, asks))
-    if not wrong or len(codes) < len(wrong):
+    if not codes or len(codes) < len(wrong) - len(explained):
         return report
     before = {finding.name: finding.verdict for finding in report.protocol}
 
@@ -119,6 +124,25 @@ def verify_and_repair(
         return ""
 
     return replace(report, repair=repair)
+
+
+def _with_one_name(
+    pasting: Pasting, graphs: FunctionGraphs, options: VerifyOptions, failed: Failure
+) -> Report:
+    """The report where backward raises, and one other name makes it right as a whole."""
+    told = replace(graphs, cases=tuple(map(_without_hint, graphs.cases)))
+    report = verify_function(told, replace(options, paste=pasting, explained=failed.said))
+    own, new = pasting.backward, failed.repaired
+    pairs = [(own, new)] if own is not None and new is not None else []
+    return replace(report, repair=lambda: patch.difference(pairs))
+
+
+def _without_hint(case: FunctionCase) -> FunctionCase:
+    """The case without what would let backward run, though with other values."""
+    problem = case.problem
+    if not isinstance(problem, ShapeError) or not problem.equal:
+        return case
+    return replace(case, problem=ShapeError(problem.what, location=problem.location))
 
 
 class Pasting:
@@ -394,6 +418,27 @@ class Pasting:
             return None
         return found
 
+    # -- where backward raises
+
+    def failure(self, graphs: FunctionGraphs) -> Failure | None:
+        """What is known of the line at which backward raises, if it does at one."""
+        failing = any(case.problem is not None for case in graphs.cases)
+        if not failing or self.backward is None or self.rule:
+            return None
+        return failure(
+            graphs, self.backward, self._traced,
+            lambda made, name: proved_under(made, name, self.options),
+        )  # fmt: skip
+
+    def _traced(self, method: Method) -> FunctionGraphs | None:
+        made = changed(self.function, {"backward": method})
+        try:
+            graphs = None if made is None else self.trace(made)
+        except (SymgradError, ArithmeticError, TypeError, ValueError):
+            return None
+        raises = graphs is None or any(case.problem is not None for case in graphs.cases)
+        return None if raises else graphs
+
     # -- the diff
 
     def diff(self, accepts: Callable[[AnyFunction], bool]) -> str:
@@ -432,6 +477,9 @@ class Pasting:
         if len(bases) != 1:
             return None
         (base,) = bases
+        whole = self.backward
+        if in_place and base is self._emptied and whole is not None and len(whole.returns) == 1:
+            base = whole
         extras = list(dict.fromkeys(e for one in repairs.values() for e in one.extras))
         edits = self._all_edits(base, repairs, in_place=in_place)
         return None if edits is None else self._edited(base, edits, extras)

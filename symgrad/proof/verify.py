@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 
@@ -98,7 +98,8 @@ class VerifyOptions:
     cotangents that backward gets None for.  ``budget``: work for one normal form.  ``suggest``:
     look for a repair of what is refuted.  ``order``: 2 where the backward of the backward is judged
     as well, from ``histories``: the Function and its variants traced with what PyTorch would
-    record.  ``paste``: tries repairs in the user's own text.
+    record.  ``paste``: tries repairs in the user's own text; ``explained``: what is known already
+    of gradients that need none.
     ``calls``: traces other calls beside the cases; None where the code is plain.  ``wide``: traces
     the Function for float64.  ``asked``: conditions that were found by other calls.
     ``pushes``: forward and its hand-written ``jvp`` traced on inputs and tangents, or why not;
@@ -115,6 +116,7 @@ class VerifyOptions:
     order: int = 1
     histories: Sequence[FunctionGraphs] = ()
     paste: Paste | None = None
+    explained: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     pushes: FunctionGraphs | SymgradError | None = None
     jvp_asks: bool = False
     audit: bool = False
@@ -871,8 +873,8 @@ def _explained(
             share = max(CONDITION_SECONDS / len(refuted or [name]), LEAST_CONDITION_SECONDS)
             seconds = min(CONDITION_SECONDS, share)
             found = _conditions(chosen.subject, name, decided, options, seconds)
-        if not options.suggest:
-            return found, Diagnosis()
+        if not options.suggest or name in options.explained:
+            return found, Diagnosis(options.explained.get(name, ()))
         return found, diagnose(
             chosen.subject, name, _gradient(chosen, name), chosen.case, budget=options.budget,
             paste=options.paste, counterexample=decided.counterexample,

@@ -191,7 +191,7 @@ def test_numbers_keep_their_names(tmp_path: Path) -> None:
     assert "1.7" not in right
 
 
-def test_a_backward_that_fails_is_written_anew_after_what_it_reads(tmp_path: Path) -> None:
+def test_a_line_that_fails_is_repaired_alone(tmp_path: Path) -> None:
     text = """class Op(sg.Function):
     @staticmethod
     def forward(ctx, a, b):
@@ -203,6 +203,23 @@ def test_a_backward_that_fails_is_written_anew_after_what_it_reads(tmp_path: Pat
         left, right = ctx.saved_tensors
         grad = g @ right
         return grad, left.mT @ g
+"""
+    _, right = repaired(tmp_path, text, "n k", "k m")
+    assert "        grad = g @ right.mT\n        return grad, left.mT @ g\n" in right
+
+
+def test_a_backward_that_fails_is_written_anew_after_what_it_reads(tmp_path: Path) -> None:
+    text = """class Op(sg.Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a @ b
+
+    @staticmethod
+    def backward(ctx, g):
+        left, right = ctx.saved_tensors
+        grad = g @ right
+        return grad @ left, grad.mT @ g
 """
     _, right = repaired(tmp_path, text, "n k", "k m")
     assert "        return g @ right.mT, left.mT @ g\n" in right
