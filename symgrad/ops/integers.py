@@ -12,13 +12,15 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from symgrad.ir.dim import Dim, DimLike, product
+from symgrad.ir.dim import Atom, Dim, DimLike, Size, product
 from symgrad.ir.dtype import bool_
 from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.indexing import ranges
 from symgrad.ops.movement import bare
 from symgrad.ops.record import get
 
+LARGEST_SIZE = 2**29
+"""What sizes are less than, where integers of 32 bits are counted with."""
 MOST_ENDS = 4
 """Bounds of one node that are kept."""
 
@@ -45,6 +47,15 @@ class Demand(NamedTuple):
 def up_to(size: DimLike | None) -> Ends:
     """From 0 up to one less than a size; anything for None."""
     return Ends() if size is None else Ends((Dim.of(0),), (Dim.of(size) - 1,))
+
+
+def _granted(end: Dim, high: DimLike) -> bool:
+    """Is it less than an end of 32 bits or more, since sizes are less than ``LARGEST_SIZE``?"""
+    most = Dim.of(high).constant
+    if most is None or most < 2**31:
+        return False
+    largest: dict[Atom, Dim] = {Size(name): LARGEST_SIZE - Dim.size(name) for name in end.sizes}
+    return (most - end.substitute(largest)).at_least(1, least_size=0)
 
 
 ANY = Ends()
@@ -148,11 +159,13 @@ class Integers:
 
     def above(self, node: Node, low: Dim) -> bool:
         """Is no element less than ``low``?"""
-        return any(self.holds(end, ">=", low) for end in self.of(node).lows)
+        lows = self.of(node).lows
+        return any(self.holds(end, ">=", low) or _granted(-end, -low) for end in lows)
 
     def below(self, node: Node, high: Dim) -> bool:
         """Are all elements less than ``high``?"""
-        return any(self.holds(end, "<", high) for end in self.of(node).highs)
+        highs = self.of(node).highs
+        return any(self.holds(end, "<", high) or _granted(end, high) for end in highs)
 
     def misses(self, demand: Demand) -> bool:
         """Does no element meet it, whatever the sizes are?"""
@@ -276,7 +289,10 @@ def _floordiv(of: Integers, node: Node, args: Sequence[Ends]) -> Ends:
     divisor = next((low.constant for low in other.lows if low in other.highs), None)
     if divisor is not None:
         return Ends(*(tuple(end // divisor for end in ends) for ends in one))
-    return Ends((Dim.of(0),), one.highs) if of.nonnegative(one) else ANY
+    if of.nonnegative(one):
+        return Ends((Dim.of(0),), one.highs)
+    lows = (low for low in one.lows if of.holds(low, "<=", 0))
+    return Ends(tuple(lows), tuple(high for high in one.highs if of.holds(high, ">=", 0)))
 
 
 def _mod(of: Integers, node: Node, args: Sequence[Ends]) -> Ends:
@@ -284,10 +300,10 @@ def _mod(of: Integers, node: Node, args: Sequence[Ends]) -> Ends:
     if not any(of.holds(low, ">=", 1) for low in other.lows):
         return ANY
     positive = of.nonnegative(one)
-    if node.op == "fmod" and not positive:
-        return ANY
     open_end = 1 if node.dtype.is_integer else 0
     highs = tuple(high - open_end for high in other.highs)
+    if node.op == "fmod" and not positive:
+        return Ends(tuple(-high for high in highs), highs)
     return Ends((Dim.of(0),), (*highs, *(one.highs if positive else ())))
 
 

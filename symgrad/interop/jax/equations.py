@@ -28,6 +28,7 @@ from symgrad.interop.jax.sizes import sizes
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType
 from symgrad.ir.graph import Node
+from symgrad.ops.integers import Demand
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,12 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 # -- going through
 
 
+_COUNTING = frozenset(
+    ("add", "sub", "mul", "square", "pow", "integer_pow", "reduce_sum", "reduce_prod",
+     "cumsum", "cumprod", "dot_general", "scatter-add", "scatter-mul")
+)  # fmt: skip
+"""Primitives whose results may leave 32 bits: of integers of these, JAX would wrap them around."""
+
 _SILENT = frozenset(("debug_callback", "debug_print"))
 """Primitives that only print."""
 
@@ -148,6 +155,8 @@ def _applied(one: Any, args: tuple[Node, ...]) -> list[Node]:
         error.location = error.location or place()
         raise note_limit(error) from error.__cause__
     nodes = [made] if isinstance(made, Node) else list(made)
+    if equation.name in _COUNTING and str(avals[0].dtype) == "int32":
+        session.demanded.note(Demand(nodes[0], low=Dim.of(-(2**31)), high=Dim.of(2**31)))
     for node, shape in zip(nodes, equation.shapes, strict=True):
         assert node.shape == shape, f"{equation.name} gives {node.shape} instead of {shape}"
     return nodes

@@ -47,7 +47,8 @@ class Raised:
         for one in case.demanded:
             demand = Demand(one.node, one.low, one.high, one.apart)
             if integers.misses(demand):
-                self.reason = f"it raises for all inputs{_line(one)}"
+                what = "an integer of 32 bits overflows" if _of_bits(demand) else "it raises"
+                self.reason = f"{what} for all inputs{_line(one)}"
                 return
             parts = [part for part in _parts(demand) if not integers.meets(part)]
             parts = [part for part in parts if not vanishes(subject, _missing(part))]
@@ -56,7 +57,9 @@ class Raised:
             try:
                 found = _of_numbers(demand, parts) or _condition(demand, parts)
             except NoSpelling:
-                self.reason = f"it may raise: {_said(demand)} is not shown{_line(one)}"
+                what = "an integer" if _of_bits(demand) else "it"
+                may = "may overflow" if _of_bits(demand) else "may raise"
+                self.reason = f"{what} {may}: {_said(demand)} is not shown{_line(one)}"
                 return
             said = " and ".join(map(str, case.conditions))
             known = self._cases.setdefault(found, [])
@@ -134,10 +137,15 @@ def _chain(text: str, low: Dim | None, high: Dim | None) -> str:
     return f"{'' if low is None else f'{low} <= '}{text}{'' if high is None else f' < {high}'}"
 
 
+def _of_bits(demand: Demand) -> bool:
+    """Is it that integers of 32 bits hold what is computed?"""
+    return demand.high is not None and demand.high.constant == 2**31
+
+
 def _said(demand: Demand) -> str:
     if demand.apart is not None:
         return f"that no divisor is {demand.apart}"
-    return _chain("each place", demand.low, demand.high)
+    return _chain("it" if _of_bits(demand) else "each place", demand.low, demand.high)
 
 
 def _line(one: Demanded) -> str:
