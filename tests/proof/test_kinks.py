@@ -140,3 +140,33 @@ def test_what_is_wrong_where_a_floor_jumps_is_not_proved(backward: str) -> None:
     found = sg.verify(class_of("Judged", text, sg), "n", suggest=False)
     said = [c for c in found.conditions if c.kind == "null set"]
     assert found.verdict != sg.PROVED or said, str(found)
+
+
+class MeanOfGroup(sg.Function):
+    """The mean of each group, clamped where it is empty: a count has no kink in ``x``."""
+
+    @staticmethod
+    def forward(ctx, x, index):
+        count = sg.zeros(3, dtype=x.dtype).index_add(0, index, sg.ones_like(x)).clamp(min=1)
+        ctx.save_for_backward(index, count)
+        return sg.zeros(3, dtype=x.dtype).index_add(0, index, x) / count
+
+    @staticmethod
+    def backward(ctx, g):
+        index, count = ctx.saved_tensors
+        return (g / count)[index], None
+
+
+class WrongWhereAlone(MeanOfGroup):
+    @staticmethod
+    def backward(ctx, g):
+        index, count = ctx.saved_tensors
+        return (g / sg.where(count == 1, 2, count))[index], None
+
+
+def test_a_count_of_integers_has_no_kink() -> None:
+    found = sg.verify(MeanOfGroup, "e", "i64[e]", suggest=False)
+    assert found.verdict == sg.PROVED
+    assert [str(one) for one in found.inputs["x"].conditions] == ["0 <= index < 3"]
+    wrong = sg.verify(WrongWhereAlone, "e", "i64[e]", suggest=False)
+    assert wrong.verdict == sg.REFUTED

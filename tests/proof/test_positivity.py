@@ -46,6 +46,27 @@ ALWAYS: dict[str, Callable[[Standard], Term]] = {
         s.n * s.sum([s.i], (s.x + s.y) ** 2) - s.sum([s.i], s.x + s.y) ** 2
     ),
 }
+def _in_a_group(s: Standard, summand: Term, at: Term) -> Term:
+    """The sum over the elements of the group of the element ``at``."""
+    alike = s.compare(s.leaf("index", s.k, sort="int"), "eq", s.leaf("index", at, sort="int"))
+    return s.sum([s.k], summand * alike)
+
+
+@pytest.mark.parametrize("at", ["i", "j"])
+def test_a_group_is_as_large_as_its_own_element(at: str) -> None:
+    """Over the elements that ``i`` is one of; ``j`` runs as far as another size."""
+    s = _standard()
+    index = s.i if at == "i" else s.j
+    for summand in (s.exp(s.leaf("x", s.k)), s.compare(s.k, "ge", 0)):
+        whole = _in_a_group(s, summand, index)
+        assert holds(s.context, whole.poly, ">=")
+        assert holds(s.context, whole.poly, ">") == (at == "i")
+        assert holds(s.context, (whole * 2 - whole).poly, "!=") == (at == "i")
+    assert not holds(s.context, _in_a_group(s, s.leaf("x", s.k), index).poly, ">=")
+    count = _in_a_group(s, s.compare(s.k, "ge", 0), index)
+    assert not holds(s.context, (count - 1).poly, ">"), "it may be alone"
+
+
 SOMETIMES: dict[str, Callable[[Standard], Term]] = {
     "variance by too much": lambda s: _variance(s) * s.n - s.sum([s.i], s.x**2),
     "sum": lambda s: s.sum([s.i], s.x) + 100,

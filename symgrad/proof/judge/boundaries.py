@@ -238,8 +238,8 @@ def _compared(
 
 _ROUNDING = ("floor", "ceil", "trunc", "round", "floordiv", "size", "iota")
 _AMONG_INTEGERS = frozenset((
-    *_MOVED, "slice", "concat", "unslice", "sum", "diagonal", "cumsum", "index", "neg", "add",
-    "sub", "mul", "square", "abs", "relu", "maximum", "minimum", "amax", "amin", "where",
+    *_MOVED, "slice", "concat", "unslice", "sum", "diagonal", "cumsum", "index", "index_add", "neg",
+    "add", "sub", "mul", "square", "abs", "relu", "maximum", "minimum", "amax", "amin", "where",
 ))  # fmt: skip
 
 

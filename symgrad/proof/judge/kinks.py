@@ -169,11 +169,15 @@ def _sources(node: Node) -> Iterator[Node]:
 def _is_asked(source: Node, discrete: set[str]) -> bool:
     """Is it one that changes with real inputs, but for those that are 0 or 1 by declaration?"""
     kinds = (*_JUMPS, "eq", "ne", "cast", *_PLACES)
-    real = [
-        node for node in ancestors(source.args)
-        if node.op == "input" and node.dtype.is_float and node.attributes["name"] not in discrete
-    ]  # fmt: skip
-    return source.op in kinds and bool(real)
+    return source.op in kinds and _moved_by_reals(source.args, discrete)
+
+
+def _moved_by_reals(nodes: Iterable[Node], discrete: Collection[str] = ()) -> bool:
+    """Do nodes depend on a real input that is not 0 or 1 by declaration?"""
+    return any(
+        node.op == "input" and node.dtype.is_float and node.attributes["name"] not in discrete
+        for node in ancestors(nodes)
+    )  # fmt: skip
 
 
 _PLACES = {"argmax": "maximum", "argmin": "minimum"}
@@ -191,6 +195,8 @@ def _compared(source: Node) -> tuple[Node, Node | Fraction]:
 def _may_kink(node: Node) -> bool:
     if not node.dtype.is_float:
         return False
+    if all(map(integral, node.args)) and not _moved_by_reals(node.args):
+        return False  # a count stays what it is where a real input moves
     op = get(node.op)
     if node.op in ("abs", "relu") and kept_from(node.args[0], Fraction(0)):
         return False

@@ -4,14 +4,14 @@ In: a polynomial of a finished proof and its context.  Out: is it positive, is i
 
 Four rules on top of ``normal.signs``.  Cauchy-Schwarz: ``(sum a*b)**2 <= sum a**2 * sum b**2``,
 put for squares of sums with a negative coefficient; so a variance is not negative.  A sum of what
-is not negative is at least its first summand, and its last.  Sums over the same indices are one
-sum, whose integrand may be nonnegative.  A quadratic form in monomials is nonnegative where its
-symmetric matrix, eliminated exactly, has no negative pivot.
+is not negative is at least its first summand, its last, and that at a free index of its extent.
+Sums over the same indices are one sum, whose integrand may be nonnegative.  A quadratic form in
+monomials is nonnegative where its symmetric matrix, eliminated exactly, has no negative pivot.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import islice, product
 from math import gcd, lcm
@@ -40,7 +40,16 @@ from symgrad.proof.normal.algebra import (
 from symgrad.proof.normal.algebra import primitive as cleared
 from symgrad.proof.normal.atoms import Atom, Monomial, Number, Undecided
 from symgrad.proof.normal.context import Proof
-from symgrad.proof.normal.poly import ONE, ZERO, Poly, exact, ordered, plain_product, total
+from symgrad.proof.normal.poly import (
+    ONE,
+    ZERO,
+    Poly,
+    exact,
+    of_atom,
+    ordered,
+    plain_product,
+    total,
+)
 from symgrad.proof.normal.sums import sum_over
 
 
@@ -93,7 +102,11 @@ def _lower_bounds(context: Proof, poly: Poly) -> Iterator[Poly]:
 
 
 def _single_summands(context: Proof, poly: Poly) -> Iterator[Poly]:
-    """``poly`` with a sum of what is not negative replaced by its first summand, or its last."""
+    """``poly`` with a sum of what is not negative replaced by one summand.
+
+    The first, the last, and those at indices that the summand itself is about: of
+    ``sum_{j} exp(x[j])*[index[j] == index[i]]`` that at ``i``.
+    """
     for monomial, value in poly.terms.items():
         for atom, exponent in monomial:
             if value <= 0 or atom.kind != kinds.SUM or exponent != 1:
@@ -109,9 +122,19 @@ def _single_summands(context: Proof, poly: Poly) -> Iterator[Poly]:
             if not all(integer_nonnegative(context, last) for last in lasts):
                 continue
             others, factor = poly - Poly({monomial: value}), monomial_poly(context, rest)
-            for ends in ([ZERO] * len(lasts), lasts):
-                one = substitute(context, summand, dict(zip(binders, ends, strict=True)))
+            for places in ([ZERO] * len(lasts), lasts, *_own_indices(binders, summand)):
+                one = substitute(context, summand, dict(zip(binders, places, strict=True)))
                 yield others + multiply(context, factor, one).scaled(value)
+
+
+def _own_indices(binders: Sequence[Atom], summand: Poly) -> Iterator[list[Poly]]:
+    """Free indices of a summand that run as far as the binders do."""
+    free = sorted({a for m in summand.terms for factor, _ in m for a in factor.free}, key=_by_key)
+    ways = [
+        [of_atom(one) for one in free if one not in binders and one.data[1] == binder.data[1]]
+        for binder in binders
+    ]
+    yield from map(list, islice(product(*ways), POSITIVITY_BOUNDS))
 
 
 def _bounds_of_forms(context: Proof, poly: Poly) -> Iterator[Poly]:
