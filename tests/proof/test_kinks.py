@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import symgrad as sg
@@ -146,20 +148,20 @@ class MeanOfGroup(sg.Function):
     """The mean of each group, clamped where it is empty: a count has no kink in ``x``."""
 
     @staticmethod
-    def forward(ctx, x, index):
+    def forward(ctx: Any, x: Any, index: Any) -> Any:
         count = sg.zeros(3, dtype=x.dtype).index_add(0, index, sg.ones_like(x)).clamp(min=1)
         ctx.save_for_backward(index, count)
         return sg.zeros(3, dtype=x.dtype).index_add(0, index, x) / count
 
     @staticmethod
-    def backward(ctx, g):
+    def backward(ctx: Any, g: Any) -> Any:
         index, count = ctx.saved_tensors
         return (g / count)[index], None
 
 
 class WrongWhereAlone(MeanOfGroup):
     @staticmethod
-    def backward(ctx, g):
+    def backward(ctx: Any, g: Any) -> Any:
         index, count = ctx.saved_tensors
         return (g / sg.where(count == 1, 2, count))[index], None
 
