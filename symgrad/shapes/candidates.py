@@ -292,9 +292,7 @@ def counts_axes(function: AnyFunction) -> bool:
 def _axes_in(node: ast.AST) -> Iterator[int]:
     """The axes that an expression names by numbers; -1 for ``...``, which leaves them open."""
     places: list[ast.expr] = []
-    if isinstance(node, ast.Constant) and node.value is ...:
-        yield -1
-    elif isinstance(node, ast.Attribute) and node.attr in ("ndim", "mT", "mH"):
+    if getattr(node, "value", 0) is ... or getattr(node, "attr", "") in ("ndim", "mT", "mH", "dim"):
         yield -1
     elif isinstance(node, ast.Subscript) and getattr(node.value, "attr", "") == "shape":
         places = [node.slice]
@@ -302,8 +300,6 @@ def _axes_in(node: ast.AST) -> Iterator[int]:
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))
         places = [one.value for one in node.keywords if one.arg in ("dim", "axis", "dims")]
         places += node.args if name in _ALONG_AXES else []
-        if name == "dim":
-            yield -1
     for place in places:
         for one in place.elts if isinstance(place, (ast.Tuple, ast.List)) else [place]:
             try:

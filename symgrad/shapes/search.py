@@ -218,7 +218,8 @@ class _Search:
         """The same with numbers for tensors whose gradients are made of sums over all axes."""
         chosen = tuple(
             next((zero for zero in unknown.candidates if zero.rank == 0 and _is_float(zero)), one)
-            if one.rank and unknown.name in found.summed else one
+            if one.rank and unknown.name in found.summed
+            else one
             for unknown, one in zip(self.unknowns, found.chosen, strict=True)
         )
         other = None if chosen == found.chosen else self._tried(chosen)
@@ -266,7 +267,9 @@ class _Search:
         wider = [one for one in self.failed if _is_more_general(one, found)]
         if not wider:
             return ""
-        return self._shapes(min(wider, key=lambda trial: sum(one.rank or 0 for one in trial.chosen)))
+        return self._shapes(
+            min(wider, key=lambda trial: sum(one.rank or 0 for one in trial.chosen))
+        )
 
     def _near(self, trial: _Trial, graphs: FunctionGraphs) -> Iterator[_Trial]:
         problem = _problem(graphs)
@@ -565,9 +568,6 @@ class _Search:
                 break
         if wanted and not wanted <= _with_gradient(graphs):
             return None
-        price = 0 if problem is None else MISTAKE_PRICE if rank_fits(problem) else FAILING_PRICE
-        if any(case.problem is not None and not _of_gradient(case.problem) for case in graphs.cases):
-            price += RAISING_PRICE
         with_gradient = _with_gradient(graphs)
         number = any(
             one.rank == 0 and not one.constant and unknown.name in with_gradient
@@ -578,8 +578,9 @@ class _Search:
         hidden = (number and self.guest is None) or any(case.surplus for case in graphs.cases)
         fits = _fits(graphs)
         found = replace(
-            trial, failing=price, raising=raising, hidden=hidden, fits=fits, summed=_summed(graphs)
-        )
+            trial, failing=_price_of_failing(graphs), raising=raising, hidden=hidden, fits=fits,
+            summed=_summed(graphs),
+        )  # fmt: skip
         self.accepted.append(found)
         return found
 
@@ -838,9 +839,18 @@ def _is_float(one: Candidate) -> bool:
     return one.is_tensor and one.dtype is None and not one.constant
 
 
-def _of_gradient(problem: SymgradError) -> bool:
-    """Is it that a gradient does not fit its argument?"""
-    return isinstance(problem, ShapeError) and bool(problem.gradient)
+def _price_of_failing(graphs: FunctionGraphs) -> int:
+    """What it costs that backward raises, or that its gradients do not fit."""
+    problem = _problem(graphs)
+    if problem is None:
+        return 0
+    raised = any(
+        case.problem is not None
+        and not (isinstance(case.problem, ShapeError) and case.problem.gradient)
+        for case in graphs.cases
+    )
+    price = MISTAKE_PRICE if rank_fits(problem) else FAILING_PRICE
+    return price + RAISING_PRICE * raised
 
 
 def _is_more_general(one: _Trial, found: _Trial) -> bool:
