@@ -644,11 +644,12 @@ def _for_presences(request: Request, suggest: bool) -> Report:
 
     Only the first looks for a repair, which is then judged for all of them.
     """
-    from symgrad.proof.report.merge import for_presences
+    from symgrad.proof.report.merge import at_sizes, for_presences
 
     def judge(one: Request) -> Report:
         graphs = trace_request(one)
-        return _judged(one, graphs, _ranks(one, graphs), suggest)
+        report = _judged(one, graphs, _ranks(one, graphs), suggest)
+        return report if one.guess is None else at_sizes(report, one.guess.sizes)
 
     every = presences(request)
     if not every:

@@ -256,7 +256,8 @@ class Guess:
     defaults.  ``fitting``: what to judge where backward is refuted for these: numbers for tensors
     whose gradients are numbers, or shapes near to these, which fit backward.  ``wider``: more
     general shapes that forward takes, but backward does not.  ``counted``: forward is written for
-    so many axes.  ``again``: infers the shapes of another Function in the same way.
+    so many axes.  ``sizes``: those for which a number was chosen, since Python needs one.
+    ``again``: infers the shapes of another Function in the same way.
     """
 
     text: str
@@ -269,6 +270,7 @@ class Guess:
     fitting: Request | None = None
     wider: str = ""
     counted: bool = False
+    sizes: tuple[str, ...] = ()
     again: Callable[[AnyFunction], Request] | None = None
 
     def __str__(self) -> str:

@@ -69,6 +69,7 @@ from symgrad.shapes.candidates import (
     unknowns,
 )
 from symgrad.shapes.sizes import (
+    Places,
     Specs,
     Step,
     fitted,
@@ -129,6 +130,8 @@ class _Trial:
     """Is there a number, or are there integers, that get a gradient?"""
     fits: bool = True
     """Does backward run, and has each gradient the shape of its argument?"""
+    tried: frozenset[Places] = frozenset()
+    """Where numbers stand for sizes, since Python needs some."""
     summed: frozenset[str] = NONE
     """The tensors whose gradients are made of them and of sums over all axes."""
 
@@ -273,9 +276,10 @@ class _Search:
 
     def _near(self, trial: _Trial, graphs: FunctionGraphs) -> Iterator[_Trial]:
         problem = _problem(graphs)
-        united = problem and following(Step(trial.specs), trial.guessed, problem)
+        last = Step(trial.specs, tried=trial.tried)
+        united = problem and following(last, trial.guessed, problem)
         if united:
-            yield replace(trial, specs=united.specs)
+            yield replace(trial, specs=united.specs, tried=united.tried)
         for case in graphs.cases if problem else ():
             asked = {
                 one.left.atom: one.right for one in case.conditions
@@ -664,7 +668,7 @@ class _Search:
         """Trace, making equal the sizes that meet, until forward accepts or refuses the rest."""
         step = Step(self._fresh(chosen))
         for _ in range(SHAPE_STEPS):
-            trial = _Trial(chosen, step.specs)
+            trial = _Trial(chosen, step.specs, tried=step.tried)
             graphs, error = self._trace(trial)
             if graphs is not None or error is None:
                 return trial, graphs
@@ -742,7 +746,13 @@ class _Search:
     def _guess(self, trial: _Trial) -> Guess:
         rows = zip(self.unknowns, trial.chosen, strict=True)
         values = tuple(unknown.name for unknown, one in rows if one.is_value)
-        return Guess(self._shapes(trial), self.partly, values)
+        sizes = tuple(self._size(trial, *min(places)) for places in sorted(trial.tried, key=min))
+        return Guess(self._shapes(trial), self.partly, values, sizes=sizes)
+
+    def _size(self, trial: _Trial, position: int, axis: int) -> str:
+        spec = trial.specs[position]
+        assert spec is not None
+        return f"{self.unknowns[position].name}.shape[{axis}] == {spec.dims[axis]}"
 
     def _found(self, trial: _Trial) -> Request:
         specs = renamed(trial.specs, trial.guessed, self._taken)

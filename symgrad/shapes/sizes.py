@@ -20,6 +20,8 @@ USUAL_NUMBER = 4
 """For a size that Python has to know, until an unpacking says better."""
 LETTERS = ("n", "m", "k", "l", "h", "w", "c", "d")
 Specs = tuple[TensorSpec | None, ...]
+Places = frozenset[tuple[int, int]]
+"""Axes of arguments, by their positions."""
 _QUOTIENT = re.compile(r"\((\w+)//(\d+)\)")
 _UNPACK = re.compile(r"(?:values to unpack \(expected |takes )(\d+)")
 
@@ -47,12 +49,14 @@ def names(specs: Sequence[TensorSpec | None]) -> list[str]:
 class Step:
     """Specs that an error has led to; ``number``: the size for which a number was put, if one was.
 
-    ``before``: the specs before that, since the number may have to be another one.
+    ``before``: the specs before that, since the number may have to be another one.  ``tried``:
+    where numbers stand only because Python needs some, each with all its places.
     """
 
     specs: Specs
     number: str = ""
     before: Specs = ()
+    tried: frozenset[Places] = frozenset()
 
 
 def following(last: Step, guessed: Sequence[bool], error: Exception) -> Step | None:
@@ -65,23 +69,33 @@ def following(last: Step, guessed: Sequence[bool], error: Exception) -> Step | N
     if last.number and (match := _UNPACK.search(what)):
         wanted = {Size(last.number): Dim.of(int(match[1]))}
         again = substituted(last.before, guessed, wanted)
-        return None if again == last.specs else replace(last, specs=again)
+        tried = last.tried - {_places(last.before, last.number)}
+        return None if again == last.specs else replace(last, specs=again, tried=tried)
     own = names([spec for spec, free in zip(last.specs, guessed, strict=True) if free])
     if not isinstance(error, TraceError):
         return None
     if pair := _united(error.equal, own):
-        return Step(substituted(last.specs, guessed, {Size(pair[0]): pair[1]}))
+        return Step(substituted(last.specs, guessed, {Size(pair[0]): pair[1]}), tried=last.tried)
     parted = [(match[1], int(match[2])) for match in _QUOTIENT.finditer(what)]
     known = [one for one in (error.multiple, error.parted) if one is not None]
     parted[:0] = [(_name(dim), parts) for dim, parts in known]
     for name, parts in parted:
         if name in own and parts > 1:
             multiple = {Size(name): parts * Dim.size(name)}
-            return Step(substituted(last.specs, guessed, multiple))
+            return Step(substituted(last.specs, guessed, multiple), tried=last.tried)
     if error.number is not None and (name := _name(error.number)) in own:
         number = {Size(name): Dim.of(USUAL_NUMBER)}
-        return Step(substituted(last.specs, guessed, number), name, last.specs)
+        tried = last.tried | {_places(last.specs, name)}
+        return Step(substituted(last.specs, guessed, number), name, last.specs, tried)
     return None
+
+
+def _places(specs: Specs, name: str) -> Places:
+    """The axes that have a size, alone or in an expression."""
+    return frozenset(
+        (position, axis) for position, spec in enumerate(specs) if spec is not None
+        for axis, dim in enumerate(spec.dims) if name in dim.sizes
+    )  # fmt: skip
 
 
 def _name(dim: Dim) -> str:

@@ -804,3 +804,22 @@ def test_a_hint_has_as_many_axes_as_forward_unpacks() -> None:
     with pytest.raises(SpecError) as caught:
         sg.verify(op(forward))
     assert '--shapes "n m k"' in caught.value.hint
+
+
+def test_a_size_that_was_chosen_is_a_condition() -> None:
+    """Another number may be another program; what forward demands is no choice."""
+
+    def backward(ctx, grad):
+        return grad * (1 if len(ctx.saved_tensors[0]) < 20 else 2)
+
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * (1 if len(x) < 20 else 3)
+
+    report = sg.verify(op(forward, backward), suggest=False)
+    assert report.verdict == "PROVED"
+    assert "x.shape[0] == 4 (Python needs a number)" in {one.text for one in report.conditions}
+    demanded = op(lambda ctx, x: sg.stack([*(lambda a, b, c: (c, a, b))(*x)]),
+                  lambda ctx, grad: sg.stack([grad[1], grad[2], grad[0]]))  # fmt: skip
+    report = sg.verify(demanded, suggest=False)
+    assert (report.verdict, report.conditions) == ("PROVED", ())

@@ -174,6 +174,17 @@ def under_shapes(report: Report, guess: Guess, wide: Report, wider: Guess) -> Re
     return replace(report, inputs=inputs)
 
 
+def at_sizes(report: Report, sizes: Sequence[str]) -> Report:
+    """The report with the sizes that were chosen, since Python needs numbers, as conditions."""
+    found = [Condition("size", f"{size} (Python needs a number)") for size in sizes]
+    inputs = {
+        name: replace(one, conditions=(*one.conditions, *found))
+        if one.verdict is Verdict.PROVED else one
+        for name, one in report.inputs.items()
+    }  # fmt: skip
+    return replace(report, inputs=inputs)
+
+
 def _refuted(report: Report) -> set[str]:
     return {name for name, one in report.inputs.items() if one.verdict is Verdict.REFUTED}
 
