@@ -354,8 +354,8 @@ def _with_axes_more(request: Request, first: Report, suggest: bool) -> Report | 
     """The report for inferred shapes in which some tensors have more axes, if that is PROVED.
 
     A vector where a matrix is meant is a wrong guess of the shapes, as far as forward takes both:
-    ``g @ v.T`` is an inner product then.  All such shapes have to be PROVED: with fewer axes, or
-    with more in every tensor, a mistake may not show.
+    ``g @ v.T`` is an inner product then.  All such shapes have to be PROVED: with fewer axes, with
+    more in every tensor, or with an axis of size 1, a mistake may not show.
     """
     from symgrad.proof.report.merge import for_narrower
 
@@ -364,6 +364,8 @@ def _with_axes_more(request: Request, first: Report, suggest: bool) -> Report | 
     for other in request.guess.others:
         if other.guess is None or not other.has_more_axes_in_some(request):
             continue
+        if other.is_more_special(request):
+            return None
         try:
             report = _for_presences(replace(other, audit=request.audit), suggest)
         except (SymgradError, TimeUp):

@@ -895,10 +895,18 @@ def _fits(graphs: FunctionGraphs) -> bool:
 def _single(graphs: FunctionGraphs) -> int:
     """How many axes of outputs have the size 1, whatever the sizes of the inputs.
 
-    Shapes that add to them are not taken because backward fits them: a sum over such an axis does
-    nothing, so that one over a wrong axis would not show.
+    Those that backward sums over are counted, too.  Shapes that add to them are not taken because
+    backward fits them: a sum over such an axis does nothing, so that one over a wrong axis would
+    not show.
     """
-    return sum(dim.constant == 1 for node in graphs.cases[0].outputs for dim in node.shape)
+    case = graphs.cases[0]
+    returned = [one.returned for one in case.gradients if one.returned is not None]
+    summed = [
+        node.args[0].shape[axis] for node in ancestors(returned) if node.op == "sum"
+        for axis in node.attributes["axes"]
+    ]  # fmt: skip
+    dims = [*summed, *(dim for node in case.outputs for dim in node.shape)]
+    return sum(dim.constant == 1 for dim in dims)
 
 
 def _summed(graphs: FunctionGraphs) -> frozenset[str]:

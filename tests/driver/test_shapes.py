@@ -823,3 +823,22 @@ def test_a_size_that_was_chosen_is_a_condition() -> None:
                   lambda ctx, grad: sg.stack([grad[1], grad[2], grad[0]]))  # fmt: skip
     report = sg.verify(demanded, suggest=False)
     assert (report.verdict, report.conditions) == ("PROVED", ())
+
+
+class Residuals(sg.Function):
+    """One ``y`` for each row; forward takes ``y[1, n, m]`` too, where axis 0 has one element."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        e = y[:, None] - x
+        ctx.save_for_backward(e)
+        return (e * e).sum()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (e,) = ctx.saved_tensors
+        return -2 * grad * e, 2 * grad * e.sum(0)  # not over axis 1
+
+
+def test_an_axis_of_one_element_excuses_no_sum_over_it() -> None:
+    assert sg.verify(Residuals, suggest=False).verdict == "REFUTED"
