@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -98,28 +98,60 @@ def _beside(
 
 
 def _narrow(request: Request, graphs: FunctionGraphs, rank: int | None) -> Iterator[OtherCall]:
-    """Calls with floats of 16 bits."""
+    """Calls with floats of 16 bits; if the program asks, with floats of two dtypes as well."""
     guest = request.cls.symgrad_guest
     if guest is None or not guest.narrow:
         return
-    own = written_out(request, float32, rank)
+    own, wide = (written_out(request, dtype, rank) for dtype in (float32, float64))
+    free = [
+        one.name for one in request.arguments if one.spec is not None and one.spec.dtype is None
+    ]
     for case in graphs.cases:
         if case.problem is not None:
             continue
-        facts = SizeFacts(own.sizes)
-        for condition in case.conditions:
-            facts = facts.assume(condition.left, condition.relation, condition.right) or facts
-        sizes = next(_sizes(own, case, []), None)
+        asks = False
         for name in guest.narrow:
-            found = _without_sizes(own, case)
-            found = replace(found, other=found.case, dtype=name)
-            if sizes is not None:
-                with suppress(SymgradError, NeedsDecision):
-                    found = trace_beside(
-                        own, facts, dict(graphs.answers), _at(own, sizes), sizes, (),
-                        caller=sys._getframe(), dtype=name, shown_as=name,
-                    )  # fmt: skip
+            found = _in_dtypes(own, own, case, dict(graphs.answers), name)
+            asks |= found.asks_dtypes
             yield found
+        for names in _unlike(free) if asks else ():
+            mixed = _joined(own, wide, names)
+            for name in ("", *guest.narrow):
+                found = _in_dtypes(own, mixed, case, dict(graphs.answers), name)
+                yield replace(found, unlike=names)
+
+
+def _in_dtypes(
+    own: Request, other: Request, case: FunctionCase, answers: Mapping[str, bool], shown_as: str
+) -> OtherCall:
+    """A call with floats of other dtypes beside a case; a problem where it cannot be traced."""
+    facts = SizeFacts(own.sizes)
+    for condition in case.conditions:
+        facts = facts.assume(condition.left, condition.relation, condition.right) or facts
+    sizes = next(_sizes(own, case, []), None)
+    if sizes is not None:
+        with suppress(SymgradError, NeedsDecision):
+            return trace_beside(
+                own, facts, answers, _at(other, sizes), sizes, (), caller=sys._getframe(),
+                dtype=shown_as, shown_as=shown_as,
+            )  # fmt: skip
+    found = _without_sizes(own, case)
+    return replace(found, other=found.case, dtype=shown_as, asks_dtypes=True)
+
+
+def _unlike(names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Each of several inputs alone, and all others: any two inputs are told apart."""
+    if len(names) < 2:
+        return []
+    found: list[tuple[str, ...]] = [(name,) for name in names]
+    found += [tuple(other for other in names if other != name) for name in names]
+    return list(dict.fromkeys(found))
+
+
+def _joined(own: Request, other: Request, names: Sequence[str]) -> Request:
+    """A request with the arguments of these names as another one has them."""
+    pairs = zip(own.arguments, other.arguments, strict=True)
+    return replace(own, arguments=tuple(b if a.name in names else a for a, b in pairs))
 
 
 def _without_sizes(own: Request, case: FunctionCase) -> OtherCall:

@@ -308,7 +308,7 @@ def _beside(
     kind = str(first.session.dtype) if other_default else dtype
     return OtherCall(
         case, called, sizes, kind, same, first.questions.leaked or second.questions.leaked,
-        facts.order, hooked,
+        facts.order, hooked, asks_dtypes=second.session.asks_dtypes,
     )  # fmt: skip
 
 

@@ -143,6 +143,7 @@ class Session:
     ``draws``: how many random tensors it has drawn.
     ``demanded``: what its operations raise without.
     ``by_default``: it has floats of the default dtype; ``other_default``: that is the other one.
+    ``asks_dtypes``: has the program asked for one?
     ``shown_as``: the float dtype of 16 bits that the program takes float32 for; empty for itself.
     """
 
@@ -150,6 +151,7 @@ class Session:
     tensor_class: type[Any] | None = None
     eager = False
     shown_as = ""
+    asks_dtypes = False
     guest: Guest | None = None
 
     @property

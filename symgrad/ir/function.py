@@ -290,7 +290,8 @@ class OtherCall:
     cotangents, the other backward.  ``case``: the first call; ``other``: the second one, at the
     numbers ``sizes``, with the dtype ``dtype`` for inputs of no other, and with one tensor for all
     of a tuple in ``same``: inputs by name, ``output 0`` and ``cotangent 0``; None where forward
-    does not accept it.  ``hooked``: saved tensors are other objects in the second call.
+    does not accept it.  ``hooked``: saved tensors are other objects in the second call; ``unlike``:
+    these inputs are of another dtype; ``asks_dtypes``: the program asks for one.
     ``leaked``: where a tensor of one call was met in another one.  ``names``: the size symbols of
     the first call.
     """
@@ -303,6 +304,8 @@ class OtherCall:
     leaked: Asked | None
     names: tuple[str, ...]
     hooked: bool = False
+    unlike: tuple[str, ...] = ()
+    asks_dtypes: bool = False
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,48 @@ def test_what_is_wrong_for_16_bits_is_printed(way: str) -> None:
         assert str(dtype).removeprefix("torch.") in printed[0]
 
 
+UNLIKE = {
+    "==": lambda x, y: x.dtype != y.dtype,
+    "promoted": lambda x, y: torch.promote_types(x.dtype, y.dtype) != x.dtype,
+    "of the result": lambda x, y: (x * y).dtype != y.dtype,
+    "sizes": lambda x, y: x.element_size() < y.element_size(),
+    "half": lambda x, y: x.dtype == torch.bfloat16 and y.dtype == torch.float32,
+    "cast": lambda x, y: x.to(y.dtype).dtype != y.dtype,
+    "not asked": lambda x, y: False,
+}
+
+
+def product(asks: Any) -> Any:
+    class Product(FUNCTION):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any) -> Any:
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, y = ctx.saved_tensors
+            return (3 if asks(x, y) else 1) * g * y, g * x
+
+    return Product
+
+
+def is_wrong_mixed(function: Any, one: Any, other: Any) -> bool:
+    x, y = (torch.ones(1, dtype=dtype, requires_grad=True) for dtype in (one, other))
+    function.apply(x, y).sum().backward()
+    return bool(x.grad.item() != 1)
+
+
+@pytest.mark.parametrize("way", UNLIKE)
+def test_what_is_wrong_for_two_dtypes_is_printed(way: str) -> None:
+    function = product(UNLIKE[way])
+    report = sg.verify(function, "n", "n")
+    kinds = (torch.float32, torch.float64, *NARROW)
+    wrong = any(is_wrong_mixed(function, one, other) for one in kinds for other in kinds)
+    assert str(report.verdict) == "PROVED"
+    assert wrong == any("one dtype" in one.text for one in report.conditions)
+
+
 def test_what_forward_refuses_is_not_printed() -> None:
     class Strict(square(WAYS["in"])):  # type: ignore[misc]
         @staticmethod

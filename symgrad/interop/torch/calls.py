@@ -33,7 +33,7 @@ from symgrad.interop.torch.constants import (
     leaves,
     refuse_write,
 )
-from symgrad.interop.torch.dtypes import theirs
+from symgrad.interop.torch.dtypes import told
 from symgrad.ir.dtype import DType
 from symgrad.ir.types import TensorType
 from symgrad.tensor import gradients
@@ -314,7 +314,7 @@ _FALSE = _OF_DEVICES | _words("is_mkldnn is_nested is_sparse_csr")
 def outward(value: Any, name: str = "") -> Any:
     """A result of a function as the program sees it: dtypes and named results are torch's."""
     if isinstance(value, DType):
-        return theirs(value)
+        return told(value)
     kind: Any = getattr(torch.return_types, name, None) if isinstance(value, tuple) else None
     if kind is None or type(value) is kind or len(value) != kind.n_sequence_fields:
         return value

@@ -30,6 +30,14 @@ def theirs(dtype: DType) -> Any:
     return _THEIRS[dtype]
 
 
+def told(dtype: DType) -> Any:
+    """Torch's dtype, for which the program asks."""
+    session = active()
+    if session is not None:
+        session.asks_dtypes = True
+    return theirs(dtype)
+
+
 def ours_if_known(dtype: Any) -> DType | None:
     """Our dtype; None for one that symgrad does not compute in."""
     return named(str(dtype).removeprefix("torch.")) if _shown_as() else _OURS.get(dtype)

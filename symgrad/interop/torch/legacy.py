@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from symgrad.frontend.tensor import SymbolicTensor
-from symgrad.interop.torch.dtypes import theirs
+from symgrad.interop.torch.dtypes import told
 
 _KIND: Any = type(torch.FloatTensor)
 
@@ -30,7 +30,7 @@ class _OfDtype:
     def __instancecheck__(self, value: Any) -> bool:
         if not issubclass(type(value), SymbolicTensor):
             return isinstance(value, self.symgrad_original)
-        dtype = theirs(object.__getattribute__(value, "storage").node.dtype)
+        dtype = told(object.__getattribute__(value, "storage").node.dtype)
         if dtype is not self.symgrad_original.dtype:
             return False
         return bool(value.is_cuda) is bool(self.symgrad_original.is_cuda)

@@ -29,7 +29,7 @@ from symgrad.frontend.tensor import FIELDS, Hidden, SymbolicTensor, own_names
 from symgrad.frontend.unsupported import missing_op
 from symgrad.interop.torch import accepted, beneath, calls, overlaps
 from symgrad.interop.torch.constants import inward, plain_value
-from symgrad.interop.torch.dtypes import theirs
+from symgrad.interop.torch.dtypes import theirs, told
 from symgrad.interop.torch.numbers import SizeNode
 from symgrad.ir.graph import Node
 
@@ -82,19 +82,19 @@ def _dtype(self: Any) -> Any:
     while module_of(frame) == "symgrad.frontend.anyrank.tensor" and frame.f_back is not None:
         frame = frame.f_back
     own = object.__getattribute__(self, "storage").node.dtype
-    return own if asked_by_symgrad(frame) else theirs(own)
+    return own if asked_by_symgrad(frame) else told(own)
 
 
 def _element_size(self: Any) -> int:
     """The bytes of an element."""
-    found: int = theirs(self.storage.node.dtype).itemsize
+    found: int = told(self.storage.node.dtype).itemsize
     return found
 
 
 def _type(self: Any, dtype: Any = None, **ignored: Any) -> Any:
     """In another dtype; without one, the name of its class in torch."""
     if dtype is None:
-        shown = theirs(self.storage.node.dtype)
+        shown = told(self.storage.node.dtype)
         name = _NARROW.get(shown) or self.storage.node.dtype.tensor_class
         return f"torch.{'cuda.' if self.is_cuda else ''}{name}"
     return SymbolicTensor.type(self, getattr(dtype, "symgrad_original", dtype))  # type: ignore[attr-defined]

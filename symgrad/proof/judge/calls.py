@@ -123,17 +123,24 @@ def _called(case: FunctionCase, role: str) -> str:
 
 
 def _narrow(calls: Iterable[OtherCall]) -> list[Condition]:
-    """What is printed of floats of 16 bits, which are not judged: the program asks for the dtype.
+    """What is printed of dtypes that are not judged, for which the program asks.
 
     Forward may not accept them: nothing is printed of it then.
     """
-    asked = dict.fromkeys(
-        call.dtype
+    asked = [
+        call
         for call in calls
         if call.other is not None and (call.other.problem is not None or _differs(call))
-    )
-    said = f"no float is a {' or '.join(asked)}, for which forward or backward does something else"
-    return [Condition("asked", said)] if asked else []
+    ]
+    kinds = dict.fromkeys(call.dtype for call in asked if not call.unlike)
+    said = []
+    if kinds:
+        said = [
+            f"no float is a {' or '.join(kinds)}, for which forward or backward does something else"
+        ]
+    if any(call.unlike for call in asked):
+        said.append("all floats have one dtype, else forward or backward does something else")
+    return [Condition("asked", one) for one in said]
 
 
 def _identities(calls: Iterable[OtherCall]) -> list[Condition]:
