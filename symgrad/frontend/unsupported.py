@@ -78,7 +78,10 @@ def _hint(name: str) -> str:
         return f"symgrad computes in {LISTED}"
     if name in _AUTOGRAD:
         return "write the gradient out in backward"
-    return "write it with the operations that are there, or ask for it in an issue"
+    return (
+        "write it with the operations that are there, or put a reference in the place of the "
+        "function that calls it (replace in symgrad.toml, --replace module.fn=reference.fn)"
+    )
 
 
 class MissingOperationError(UnsupportedOpError, AttributeError):

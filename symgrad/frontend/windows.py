@@ -142,6 +142,7 @@ def shared(channels: Dim, groups: Dim) -> Dim:
         raise ShapeError(
             f"{as_size(channels)} channels are not shared out among {as_size(groups)} groups",
             location=here(), multiple=None if number is None else (channels, number),
+            equal=[(channels, groups)] if number is None else (),
         )  # fmt: skip
     return found
 

@@ -55,6 +55,7 @@ from symgrad.frontend.request import (
 from symgrad.frontend.session import as_symgrad_error, refuses_sizes
 from symgrad.frontend.spec import TensorSpec
 from symgrad.frontend.trace import trace_request
+from symgrad.frontend.unsupported import MissingOperationError
 from symgrad.ir.dim import Dim, Size
 from symgrad.ir.dtype import bool_, int64
 from symgrad.ir.function import FunctionGraphs
@@ -174,6 +175,7 @@ class _Search:
         self.errors: dict[str, str] = {}
         self.first: Exception | None = None
         self.alike = True
+        self.missing: MissingOperationError | None = None
         """Did all trials of tensors end in the same error, the first?"""
         self.places: set[Location | None] = set()
         """Where trials ended."""
@@ -691,6 +693,8 @@ class _Search:
                 self.alike &= str(error) == str(first)
             if isinstance(error, CasesError):
                 self.many_cases = error
+            if isinstance(error, MissingOperationError):
+                self.missing = self.missing or error
             if len(self.errors) < SHOWN_ERRORS:
                 self.errors[self._shapes(trial)] = f"{type(error).__name__}: {what}"
             return None, error
@@ -782,6 +786,8 @@ class _Search:
             found = as_symgrad_error(self.first, f"{cls.__name__}: forward")
             if not refuses_sizes(found):
                 return found
+        if self.missing is not None:  # no shapes help
+            return self.missing
         wanted = [unknown.name for unknown in self.unknowns]
         tried = "".join(f"\n    {shapes}: {said}" for shapes, said in self.errors.items())
         return SpecError(

@@ -184,11 +184,20 @@ def _without_forward(module: ModuleType) -> list[type[Function]]:
 def _own(module: ModuleType) -> list[type[Function]]:
     """The Functions that a module itself defines, those of torch and JAX adapted."""
     found = []
-    for value in list(vars(module).values()):
+    for value in _values(module, module.__name__, set()):
         own = inspect.isclass(value) and issubclass(value, Function)
         if (own or adapter_of(value)) and module.__name__ in _modules_of(value):
             found.append(taken(value))
     return found
+
+
+def _values(holder: Any, module: str, seen: set[int]) -> Iterator[Any]:
+    """What a module, or a class, holds, and what the classes of the module in it hold."""
+    for value in list(vars(holder).values()):
+        yield value
+        if inspect.isclass(value) and value.__module__ == module and id(value) not in seen:
+            seen.add(id(value))
+            yield from _values(value, module, seen)
 
 
 def _modules_of(value: Any) -> set[str]:

@@ -23,6 +23,7 @@ from symgrad.frontend.guests import taken  # noqa: E402
 from symgrad.frontend.request import bind  # noqa: E402
 from symgrad.frontend.table import FUNCTIONS  # noqa: E402
 from tests.interop.torch_classes import CASES, Case, doubled  # noqa: E402
+from tests.suite.adversarial.program import class_of  # noqa: E402
 
 pytestmark = pytest.mark.peers
 Function: Any = torch.autograd.Function
@@ -130,6 +131,41 @@ def test_what_cannot_be_traced_is_said_with_its_line(name: str) -> None:
     assert "<user>:2" in _said(REFUSED[name], "3")
     # what the program does with the error says nothing of real calls
     assert "<user>:4" in _said(_handling(REFUSED[name]), "3")
+
+
+@pytest.mark.parametrize(("call", "said"), [
+    ("torch.fft.rfft(x).abs()", "torch.fft.rfft"), ("torch.histc(x)", "torch.histc"),
+    ("F.grid_sample(x, x)", "torch.nn.functional.grid_sample"),
+    ("x.data_ptr() + x", "torch.Tensor.data_ptr"),
+])  # fmt: skip
+def test_an_operation_that_is_missing_is_the_headline(call: str, said: str) -> None:
+    """It is named as the user knows it, with the line and what to do, whatever shapes are tried."""
+    source = f"""
+import torch
+import torch.nn.functional as F
+class Calls(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = {call}
+        return y
+    @staticmethod
+    def backward(ctx, g):
+        return g
+"""
+    with pytest.raises(SymgradError) as caught:
+        sg.verify(class_of("Calls", source, torch))
+    assert caught.value.what == f"symgrad has no operation {said!r}"
+    assert f"y = {call}" in caught.value.shown()
+    assert "--replace" in caught.value.hint
+
+
+def test_classes_in_classes_are_found(tmp_path: Path) -> None:
+    inner = textwrap.indent(PROGRAM.format(wrong="").partition("class Swish")[2], "    ")
+    text = f"import torch\n\nclass Outer:\n    class Swish{inner}"
+    (tmp_path / "ops.py").write_text(text)
+    for target in ("ops.py:Outer.Swish", "ops.py"):
+        found = _run(tmp_path, "symgrad", "verify", target)
+        assert "Outer.Swish" in found.stdout, found.stdout + found.stderr
 
 
 def test_a_loop_over_a_tensor_is_judged_for_some_sizes() -> None:

@@ -78,9 +78,9 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
 @operation("cholesky_inverse")
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     """The inverse of a matrix by its Cholesky factor."""
-    factor = as_tensor(L)
-    own = transpose(factor, -2, -1)
-    return inverse(matmul(own, factor) if upper else matmul(factor, own))
+    own = inverse(L)
+    other = transpose(own, -2, -1)
+    return matmul(own, other) if upper else matmul(other, own)
 
 
 @operation("solve_triangular", method=False)

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from symgrad.errors import SymgradError, UnsupportedOpError
+from symgrad.errors import SymgradError
 from symgrad.frontend.caller import here
 from symgrad.frontend.functions.convolutions import convolution_gradients
 from symgrad.frontend.questions import note_limit, questions
@@ -25,7 +25,7 @@ from symgrad.frontend.session import current
 from symgrad.frontend.sizes import as_size
 from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import SymbolicTensor
-from symgrad.frontend.unsupported import missing_op
+from symgrad.frontend.unsupported import MissingOperationError, missing_op
 from symgrad.interop.torch.constants import inward, is_real, is_traced, leaves, refuse_write
 from symgrad.interop.torch.dtypes import theirs
 from symgrad.ir.dtype import DType
@@ -52,20 +52,26 @@ def taken_apart(func: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, 
     try:
         with torch._C.DisableTorchFunction(), _Mode():
             result = func(*args, **kwargs)
+    except MissingOperationError as error:
+        raise _missing(func, name) from error
     except SymgradError as error:
         raise note_limit(error) from error.__cause__
     except Exception as error:  # of torch's, which has no memory to compute with
-        first = (str(error) or type(error).__name__).splitlines()[0]
-        what = f"torch.{name} is no operation of symgrad, and torch cannot take it apart: {first}"
-        raise note_limit(UnsupportedOpError(what, location=here())) from error
+        raise _missing(func, name) from error
     if name.startswith("sym_"):
         return result  # of sizes: a number, too
     if not all(one is None or is_traced(one) for one in leaves(result)):
-        raise note_limit(missing_op(f"torch.{name}", here()))  # what it says is of no memory
+        raise _missing(func, name)  # what it says is of no memory
     for one in leaves(result):
         if isinstance(one, SymbolicTensor):
             one.lies_anyhow()  # as torch's own kernel leaves it
     return result
+
+
+def _missing(func: Any, name: str) -> SymgradError:
+    """The error for a function, by the name that users know it by."""
+    known = torch.overrides.resolve_name(func) or f"torch.{name}"
+    return note_limit(missing_op(known.replace("torch.functional.", "torch."), here()))
 
 
 def call(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
