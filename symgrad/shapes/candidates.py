@@ -391,7 +391,7 @@ class _Uses:
 
     def _call(self, node: ast.Call) -> None:
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-        if name in ("range", "int"):
+        if name in ("range", "int") or name in _OF_SIZES:
             self.counts.update(*(_names(one) for one in node.args))
         elif name in ("save_for_backward", "save_for_forward", "mark_dirty") or name in _OF_TENSORS:
             self.tensors.update(*(_names(one) for one in node.args))
@@ -406,6 +406,11 @@ class _Uses:
 _TENSOR_MODULES = ("torch", "F", "sg", "nn", "functional", "th")
 _KEEPING = ("Size", "device", "tensor", "full", "arange", "zeros", "ones", "empty", "finfo")
 """Functions of these modules that take numbers first."""
+_OF_SIZES = (
+    "view", "reshape", "new_zeros", "new_ones", "new_empty", "zeros", "ones", "empty", "chunk",
+    "pixel_shuffle",
+)  # fmt: skip
+"""Functions that take sizes: none of them is negative, or 0, as a rule."""
 _OF_TENSORS = (
     "maximum", "minimum", "fmax", "fmin", "matmul", "mm", "bmm", "mv", "dot", "outer", "einsum",
     "linear", "bilinear", "cat", "stack", "logaddexp", "atan2", "hypot", "baddbmm", "addmm",

@@ -112,8 +112,60 @@ class Switch(FUNCTION):
         return cls.scale * _scaled(g, ctx.half_mode), None
 
 
+class Segments(FUNCTION):
+    """``count`` is a size."""
+
+    scale = 1
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, index: Any, count: Any) -> Any:
+        ctx.save_for_backward(index)
+        return x.new_zeros(count, x.size(1)).index_add_(0, index, x)
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        (index,) = ctx.saved_tensors
+        return cls.scale * g.index_select(0, index), None, None
+
+
+class Depthwise(FUNCTION):
+    """Each channel has a kernel, whose sizes have to be numbers."""
+
+    scale = 1
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, kernel: Any) -> Any:
+        ctx.save_for_backward(x, kernel)
+        return F.conv1d(x, kernel, groups=x.shape[1])
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        x, kernel = ctx.saved_tensors
+        by_input = torch.nn.grad.conv1d_input(x.shape, kernel, g, groups=x.shape[1])
+        by_kernel = torch.nn.grad.conv1d_weight(x, kernel.shape, g, groups=x.shape[1])
+        return cls.scale * by_input, cls.scale * by_kernel
+
+
+class Triangle(FUNCTION):
+    """The sizes of a matrix have to be numbers."""
+
+    scale = 1
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.places = torch.ones(x.shape[-1], x.shape[-1]).triu().nonzero()
+        return x[ctx.places[:, 0], ctx.places[:, 1]]
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        size = int(ctx.places.max()) + 1
+        out = g.new_zeros(size, size)
+        out[ctx.places[:, 0], ctx.places[:, 1]] = cls.scale * g
+        return out
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("cls", [Shift, Parts, Switch])
+@pytest.mark.parametrize("cls", [Shift, Parts, Switch, Segments, Depthwise, Triangle])
 def test_arguments_are_found(cls: Any) -> None:
     assert str(judged(cls).verdict) == "PROVED"
     assert str(judged(type("Wrong", (cls,), {"scale": 2})).verdict) == "REFUTED"

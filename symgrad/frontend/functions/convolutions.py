@@ -56,6 +56,8 @@ def positions(node: Node, window: Window) -> Dims:
     own = node.shape[-len(window.sizes) :]
     for whole, size, step, gap in zip(own, window.sizes, window.steps, window.gaps, strict=True):
         left = whole - (size - 1) * gap - 1
+        if size.constant is None and left.constant is None:
+            raise too_large(window.sizes)
         if current().truth(left, "<", 0):
             raise ShapeError(
                 f"a window over {as_size((size - 1) * gap + 1)} elements is longer than an axis of "
@@ -137,6 +139,7 @@ def _convolution(count: int) -> Callable[..., Tensor]:
         steps, gaps = each_axis("stride", stride, count), each_axis("dilation", dilation, count)
         window, session, parts = Window(w.shape[2:], steps, gaps), current(), as_dim(groups)
         _check_channels(name, shared(x.shape[1], parts), w.shape[1])
+        shared(w.shape[0], parts)
         wide = padded(session, x, _padding(padding, window))
         found = convolved(session, wide, w, window, positions(wide, window), parts)
         return _with_bias(without_batch(found, added), bias, count)
