@@ -133,7 +133,7 @@ class Outer(sg.Function):
 
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
-        x, y, w = ctx.saved_tensors
+        x, _, w = ctx.saved_tensors
         return g * w, g.expand(w.shape), g * x
 
 

@@ -46,6 +46,8 @@ ALWAYS: dict[str, Callable[[Standard], Term]] = {
         s.n * s.sum([s.i], (s.x + s.y) ** 2) - s.sum([s.i], s.x + s.y) ** 2
     ),
 }
+
+
 def _in_a_group(s: Standard, summand: Term, at: Term) -> Term:
     """The sum over the elements of the group of the element ``at``."""
     alike = s.compare(s.leaf("index", s.k, sort="int"), "eq", s.leaf("index", at, sort="int"))

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 from symgrad.budgets import DOMAIN_WORK, MOST_GUARDS
 from symgrad.errors import SymgradError
@@ -30,8 +31,10 @@ from symgrad.ops.record import get
 from symgrad.proof.judge import stated
 from symgrad.proof.judge.boundaries import Boundary
 from symgrad.proof.judge.domain_text import condition_about, where_zero
-from symgrad.proof.judge.equality import facts_of, with_ranks
+from symgrad.proof.judge.equalities import NOTHING
+from symgrad.proof.judge.equality import element_of, facts_of, with_ranks
 from symgrad.proof.judge.exceptional import is_excluded
+from symgrad.proof.judge.families import Families
 from symgrad.proof.judge.goals import definitions, opaque_atoms
 from symgrad.proof.judge.positivity import holds
 from symgrad.proof.judge.ranges import (
@@ -274,11 +277,11 @@ class Definedness:
             poly = algebra.poly(need.node)
             if poly is None:
                 return False
-            if holds(algebra.context, poly, relation):
+            if algebra.holds(poly, relation):
                 return True
             if relation == "!=" and (
-                holds(algebra.context, -poly, ">") or is_excluded(poly, self.facts)
-            ):
+                algebra.holds(-poly, ">") or is_excluded(poly, self.facts)
+            ):  # fmt: skip
                 return True
             facts = [
                 fact for condition, value in need.guards
@@ -590,6 +593,8 @@ class _Algebra:
             self._conversion.state()
         self._found: dict[Node, Poly | None] = {}
         self.leaves = {f"%{node.index}": node for node in self._cuts}
+        define = partial(element_of, subject.graph, self.leaves, NOTHING, {})
+        self._families = Families(self.context, define)
 
     def poly(self, node: Node) -> Poly | None:
         """The normal form of an element; None where it is too large."""
@@ -604,6 +609,10 @@ class _Algebra:
             return self._conversion.poly(element)
         except (SymgradError, Undecided):
             return None
+
+    def holds(self, poly: Poly, relation: str) -> bool:
+        """Does a relation to 0 hold always?"""
+        return holds(self.context, poly, relation, self._families)
 
     def about(self, node: Node, relation: str, turned: bool) -> str | None:
         """What a condition on a node, or on its negative, is known by."""

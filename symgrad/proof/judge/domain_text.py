@@ -19,6 +19,7 @@ from symgrad.errors import SymgradError
 from symgrad.index.lower import Lowering
 from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.proof.judge.boundaries import is_square
+from symgrad.proof.judge.families import Families
 from symgrad.proof.judge.masks import is_mask
 from symgrad.proof.judge.positivity import holds, primitive
 from symgrad.proof.judge.ranges import ANY, APART, Range, Ranges, of_names, point
@@ -62,11 +63,12 @@ class _Entry:
 
 def domain_conditions(
     requirements: Iterable[Requirement], context: Proof, leaves: Mapping[str, Node],
-    graph: Graph | None = None,
+    graph: Graph | None = None, families: Families | None = None,
 ) -> tuple[list[Condition], list[tuple[Node, Range]]]:  # fmt: skip
     """What has to be printed of the requirements of one proof, and what it says of single nodes.
 
     ``leaves``: the nodes that cut names stand for.  ``graph``: where to look for user's words.
+    ``families``: writes out what cut names stand for.
     """
     entries: dict[str, _Entry] = {}
     found: list[Condition] = []
@@ -75,7 +77,7 @@ def domain_conditions(
             found.append(PolyText(leaves).condition("domain", requirement.poly, "row"))
             continue
         for piece in _beside_masks(context, requirement):
-            if not holds(context, piece.poly, piece.relation):
+            if not holds(context, piece.poly, piece.relation, families):
                 for poly in _parts(context, piece):
                     _take(entries, context, poly, piece.relation, leaves)
     polys = [entry.poly for entry in entries.values()]

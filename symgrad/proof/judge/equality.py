@@ -293,7 +293,7 @@ def _resting(
     text = PolyText(leaves).in_words()
     required = list(result.requirements)
     nonzero: list[Poly] = []
-    families = Families(result.context, partial(_element_of, graph, leaves, solved, hopeless))
+    families = Families(result.context, partial(element_of, graph, leaves, solved, hopeless))
     is_told = False
     for obligation in result.obligations:
         found = plain_numbers.discharge(obligation, families, text)
@@ -313,7 +313,7 @@ def _resting(
     exceptions = list(dict.fromkeys(exceptions))
     conditions += witness.exceptional(exceptions, required, result.context, text)
     context = _apart_from(exceptions, result.context)
-    restricted, known = domain_conditions(required, context, leaves, graph)
+    restricted, known = domain_conditions(required, context, leaves, graph, families)
     conditions += restricted
     conditions += [Condition("literal", reading) for reading in result.readings]
     if solved:
@@ -369,7 +369,7 @@ def _compared(
     return test(parts[0], other)
 
 
-def _element_of(
+def element_of(
     graph: Graph | None, leaves: Mapping[str, Node], solved: Solution, hopeless: Hopeless,
     context: Proof, tensor: str,
 ) -> Element:  # fmt: skip

@@ -38,6 +38,7 @@ from symgrad.proof.normal.algebra import (
     factor_sign,
     integer_nonnegative,
     is_positive,
+    leaf,
     multiply,
     multiply_all,
     raise_to,
@@ -139,6 +140,17 @@ class Families:
             except (SymgradError, Undecided, KeyError):
                 self._defined[tensor] = None
         return self._defined[tensor]
+
+    def written_out(self, poly: Poly) -> Poly | None:
+        """A polynomial with the cut nodes in it written out; None where that is not known."""
+        before = self.context.work, self.context.budget
+        self.context.work, self.context.budget = 0, FAMILY_WORK
+        try:
+            return _WrittenOut(self).poly(poly)
+        except (Undecided, SymgradError):
+            return None
+        finally:
+            self.context.work, self.context.budget = before
 
     def depends(self, tensor: str) -> frozenset[str] | None:
         """The inputs that an element depends on; None: not known."""
@@ -392,13 +404,13 @@ class _Search:
         }  # fmt: skip
         elements = direct | nested
         reached: set[str] = set()
-        for name in {leaf.data[0] for leaf in elements if is_cut(leaf.data[0])}:
+        for name in {a.data[0] for a in elements if is_cut(a.data[0])}:
             depends = self.families.depends(name)
             if depends is None:
                 return None
             reached |= depends
-        for tensor in sorted({leaf.data[0] for leaf in direct}):
-            own = {leaf for leaf in elements if leaf.data[0] == tensor}
+        for tensor in sorted({a.data[0] for a in direct}):
+            own = {a for a in elements if a.data[0] == tensor}
             if own & nested or is_cut(tensor) or tensor in reached | _tied(self.facts):
                 continue
             if self._are_apart(tensor, sorted(own, key=lambda a: a.key)):
@@ -706,7 +718,34 @@ def _witnesses(families: Families, member: Poly) -> Iterator[Substitution]:
 NUMBER, ELEMENT, COLUMN, SLOPE = "number", "element", "column", "slope"
 
 
-class _Witness(Substitution):
+class _WrittenOut(Substitution):
+    """Puts what cut nodes are computed from."""
+
+    def __init__(self, families: Families) -> None:
+        super().__init__(families.context, {})
+        self.indices_only = False
+        self.families = families
+
+    def atom(self, atom: Atom) -> Poly:
+        """The replacement in an atom; for a power atom, in its base."""
+        if atom.kind != kinds.LEAF or atom.data[2] != "real":
+            return super().atom(atom)
+        return self.element(atom, tuple(self.poly(index) for index in atom.data[1]))
+
+    def element(self, atom: Atom, indices: tuple[Poly, ...]) -> Poly:
+        """An element of a tensor; of a node that is read as it is, by what it is computed from."""
+        if not is_cut(atom.data[0]):
+            return leaf(self.context, atom.data[0], indices, atom.data[2])
+        found = self.families.definition(atom.data[0])
+        if found is None:
+            raise Undecided(f"{atom.data[0]} has no index notation")
+        places, value = found
+        pairs = zip(places, indices, strict=True)
+        here = {place.atom: index for place, index in pairs if place.atom is not None}
+        return self.poly(substitute(self.context, value, here))
+
+
+class _Witness(_WrittenOut):
     """Puts a formula for the elements of each tensor.
 
     ``shape``: a number; another one for the first element that occurs with no bound index;
@@ -714,32 +753,18 @@ class _Witness(Substitution):
     """
 
     def __init__(self, families: Families, member: Poly, seed: int, shape: str) -> None:
-        super().__init__(families.context, {})
-        self.indices_only = False
-        self.families, self.seed, self.shape = families, seed, shape
+        super().__init__(families)
+        self.seed, self.shape = seed, shape
         self.anchors: dict[str, tuple[Poly, ...]] = {}
         for atom in sorted(all_atoms(member), key=lambda a: (a.erased, a.key)):
             if atom.kind == kinds.LEAF and atom.data[2] == "real" and atom.free <= member.free:
                 self.anchors.setdefault(atom.data[0], atom.data[1])
 
-    def atom(self, atom: Atom) -> Poly:
-        """The replacement in an atom; for a power atom, in its base."""
-        if atom.kind != kinds.LEAF or atom.data[2] != "real":
-            return super().atom(atom)
-        indices = tuple(self.poly(index) for index in atom.data[1])
+    def element(self, atom: Atom, indices: tuple[Poly, ...]) -> Poly:
+        """A formula for an element of an input."""
         if is_cut(atom.data[0]):
-            return self._cut(atom.data[0], indices)
+            return super().element(atom, indices)
         return self._element(atom.data[0], indices)
-
-    def _cut(self, tensor: str, indices: tuple[Poly, ...]) -> Poly:
-        """An element of a node that is read as it is, by what it is computed from."""
-        found = self.families.definition(tensor)
-        if found is None:
-            raise Undecided(f"{tensor} has no index notation")
-        places, value = found
-        pairs = zip(places, indices, strict=True)
-        here = {place.atom: index for place, index in pairs if place.atom is not None}
-        return self.poly(substitute(self.context, value, here))
 
     def _element(self, tensor: str, indices: tuple[Poly, ...]) -> Poly:
         facts = self.families.facts

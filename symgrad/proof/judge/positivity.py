@@ -23,6 +23,7 @@ from symgrad.budgets import (
     POSITIVITY_TERMS,
     POSITIVITY_WORK,
 )
+from symgrad.proof.judge.families import Families, is_cut, tensors_in
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal import labels
 from symgrad.proof.normal.algebra import (
@@ -53,8 +54,21 @@ from symgrad.proof.normal.poly import (
 from symgrad.proof.normal.sums import sum_over
 
 
-def holds(context: Proof, poly: Poly, relation: str) -> bool:
-    """Does ``poly > 0`` (``>=``, ``!=``) hold wherever ``poly`` is defined?  False: not shown."""
+def holds(
+    context: Proof, poly: Poly, relation: str, families: Families | None = None
+) -> bool:  # fmt: skip
+    """Does ``poly > 0`` (``>=``, ``!=``) hold wherever ``poly`` is defined?  False: not shown.
+
+    ``families``: writes out contractions, where it is not shown without.
+    """
+    if _holds(context, poly, relation):
+        return True
+    cut = families is not None and any(map(is_cut, tensors_in(poly)))
+    whole = families.written_out(poly) if families is not None and cut else None
+    return whole is not None and _holds(context, whole, relation)
+
+
+def _holds(context: Proof, poly: Poly, relation: str) -> bool:
     if len(poly.terms) > POSITIVITY_TERMS:
         return False
     before, context.budget = context.budget, context.work + POSITIVITY_WORK
