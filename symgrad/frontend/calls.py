@@ -20,7 +20,7 @@ from symgrad.budgets import MOST_ALIASES
 from symgrad.errors import ControlFlowError, SymgradError
 from symgrad.frontend.case import may_require, trace_beside
 from symgrad.frontend.facts import NeedsDecision, SizeFacts
-from symgrad.frontend.plain_code import is_plain
+from symgrad.frontend.plain_code import ABOUT_DTYPES, is_plain
 from symgrad.frontend.reach import reached
 from symgrad.frontend.request import Request
 from symgrad.frontend.trace import BATCH_RANK, written_out
@@ -102,6 +102,8 @@ def _narrow(request: Request, graphs: FunctionGraphs, rank: int | None) -> Itera
     guest = request.cls.symgrad_guest
     if guest is None or not guest.narrow:
         return
+    if not guest.watches_dtypes and ABOUT_DTYPES.isdisjoint(reached(request.function).names):
+        return
     own, wide = (written_out(request, dtype, rank) for dtype in (float32, float64))
     free = [
         one.name for one in request.arguments if one.spec is not None and one.spec.dtype is None
@@ -109,7 +111,7 @@ def _narrow(request: Request, graphs: FunctionGraphs, rank: int | None) -> Itera
     for case in graphs.cases:
         if case.problem is not None:
             continue
-        asks = False
+        asks = not guest.watches_dtypes
         for name in guest.narrow:
             found = _in_dtypes(own, own, case, dict(graphs.answers), name)
             asks |= found.asks_dtypes

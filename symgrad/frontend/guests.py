@@ -70,7 +70,7 @@ class Guest(Protocol):
     processes itself, and not by ``measured`` in a fork.  ``shapes_hint``: how else shapes are
     stated.  ``strided``: do the strides of its tensors depend on those of inputs?
     ``divides_by_zero``: has an integer divided by 0 a value?  ``narrow``: its float
-    dtypes of 16 bits.
+    dtypes of 16 bits.  ``watches_dtypes``: is it noted when the program asks for one?
     """
 
     repairs: bool
@@ -80,6 +80,7 @@ class Guest(Protocol):
     strided: bool
     divides_by_zero: bool
     narrow: tuple[str, ...]
+    watches_dtypes: bool
 
     def variant(self, kind: type) -> type:
         """The class to make tensors and numbers of, in the place of a class of the frontend's."""

@@ -32,9 +32,10 @@ _BUILTINS = frozenset(
         "TypeError", "RuntimeError", "NotImplementedError", "IndexError",
     )
 )  # fmt: skip
-_ABOUT_DTYPES = frozenset(
+ABOUT_DTYPES = frozenset(
     ("dtype", "element_size", "itemsize", "type", "nbytes", "result_type", "finfo", "promote_types",
-     "can_cast", "type_as", "iinfo", "get_default_dtype")
+     "can_cast", "type_as", "iinfo", "get_default_dtype", "issubdtype", "aval", "getattr",
+     "str", "repr")
 )  # fmt: skip
 _REFUSED = frozenset(
     ("STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_NAME", "STORE_NAME", "LOAD_BUILD_CLASS", "IMPORT_NAME",
@@ -182,5 +183,5 @@ def _harmless(one: dis.Instruction, before: dis.Instruction | None, first: str) 
         return bool(first) and (loaded == first or (isinstance(loaded, tuple) and first in loaded))
     if one.opname in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"):
         name = str(one.argval)
-        return not name.startswith("__") and name not in _ABOUT_DTYPES
+        return not name.startswith("__") and name not in ABOUT_DTYPES
     return True

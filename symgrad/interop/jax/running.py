@@ -56,7 +56,8 @@ class JaxGuest:
     repairs = True
     library = "JAX"
     divides_by_zero = True
-    narrow: tuple[str, ...] = ()
+    narrow: tuple[str, ...] = ("float16", "bfloat16")
+    watches_dtypes = False
     spawns = True
     strided = False
     shapes_hint = (

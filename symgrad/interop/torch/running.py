@@ -63,6 +63,7 @@ class TorchGuest:
     shapes_hint = ""
     strided = True
     narrow: tuple[str, ...] = ("float16", "bfloat16")
+    watches_dtypes = True
 
     def variant(self, kind: type) -> type:
         """The class to make tensors and numbers of."""
