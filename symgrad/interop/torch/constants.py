@@ -76,10 +76,15 @@ def leaves(value: Any) -> Iterator[Any]:
 
 
 def inward(value: Any) -> Any:
-    """The value with torch's own tensors as constants of the trace, in containers too."""
+    """The value with torch's own tensors as constants of the trace, in containers too.
+
+    A size that went through torch's C code is what it was before.
+    """
     if is_real(value):
         return constant(value)
     kind = type(value)
+    if kind is torch.SymInt:
+        return value.node.value
     if kind in (list, tuple) or kind.__module__ == "torch.return_types":
         return (list if kind is list else tuple)(map(inward, value))
     if kind is dict:
