@@ -18,6 +18,8 @@ from symgrad.errors import SymgradError
 from symgrad.frontend.plain import numbers
 from symgrad.frontend.request import AnyFunction, Request, presences
 from symgrad.proof.judge.protocol import VARIANTS
+from symgrad.proof.report.distinct import is_left_out
+from symgrad.proof.report.implied import without_implied
 from symgrad.proof.report.records import Condition, InputReport, Report
 from symgrad.proof.report.verdict import Verdict
 from symgrad.proof.second.order import NAME as SECOND_ORDER
@@ -62,7 +64,7 @@ def checked(report: Report, again: Request, judge: Judge, part: Judge) -> Report
             under += (Condition(ALONE, f"{_judged(again)} alone: {wrong}"),)
         else:
             under += tuple(_beside(one, reports, name))
-        inputs[name] = replace(one, suggested_under=tuple(dict.fromkeys(under)))
+        inputs[name] = replace(one, suggested_under=without_implied(under))
     return replace(report, inputs=inputs)
 
 
@@ -106,6 +108,7 @@ def _beside(
     for _, report in reports:
         for condition in report.inputs[name].conditions:
             known = condition in one.conditions or condition in one.suggested_under
+            known = known or is_left_out(condition, one.suggested_under, dict(report.values))
             if not known and condition.code not in held:
                 yield condition
 

@@ -389,7 +389,7 @@ def test_patch_takes_the_diff(change: Callable[[str], bytes], tmp_path: Path) ->
     ("returned", "said"),
     [
         ("grad_y, grad_y.mean(0)", "should be a sum, not a mean"),
-        ("grad_y, grad_y.sum(0) * b", "has an extra factor"),
+        ("grad_y, grad_y.sum(0) * b", "there is an extra factor: leave out `b`"),
         ("grad_y, grad_y.sum(0) / b", "should not be a quotient"),
     ],
 )
@@ -407,3 +407,46 @@ def test_it_is_said_which_operation_is_too_much(tmp_path: Path, returned: str, s
 """
     report = sg.verify(loaded(tmp_path / "superfluous.py", text), "n m", "m")
     assert any(said in words for words in report.inputs["b"].diagnosis), str(report)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said", "right"),
+    [
+        ("g * (1 - y * y) * w", "leave out `w`", "g * (1 - y * y)"),
+        ("-(w * (g * y * y - g))", "leave out `w`", "-(g * y * y - g)"),
+    ],
+)
+def test_an_extra_factor_is_left_out(tmp_path: Path, wrong: str, said: str, right: str) -> None:
+    text = f"""class Op(sg.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        y = (x / w).tanh()
+        ctx.save_for_backward(y, w)
+        return y * w
+
+    @staticmethod
+    def backward(ctx, g):
+        y, w = ctx.saved_tensors
+        return {wrong}, None
+"""
+    op = loaded(tmp_path / "extra.py", text)
+    found = sg.verify(op, "n", "n", assume={"w": "constant"}).inputs["x"]
+    assert found.verdict is sg.REFUTED
+    assert found.diagnosis == (f"there is an extra factor: {said}",)
+    assert found.suggestion == right
+
+
+def test_a_sum_that_should_be_a_mean_is_written_as_one(tmp_path: Path) -> None:
+    text = """class Op(sg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x - x.mean(1, keepdim=True)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g - g.sum(1, keepdim=True)
+"""
+    found = sg.verify(loaded(tmp_path / "mean.py", text), "n m").inputs["x"]
+    assert found.verdict is sg.REFUTED
+    assert found.diagnosis[0].startswith("`g.sum(1, keepdim=True)` should be a mean, not a sum")
+    assert found.suggestion == "g - g.mean(1, keepdim=True)"

@@ -233,3 +233,12 @@ def test_a_found_condition_is_not_said_where_the_gradient_is_wrong(backward: Any
     report = sg.verify(_square(backward), "n", suggest=False)
     assert report.verdict == sg.REFUTED
     assert "n == " not in str(report)
+
+
+def test_a_ball_around_zero_is_shown_as_zero() -> None:
+    texts = shown(fmpq(-3, 10), arb(1e-70, 1e-60))
+    assert texts is not None
+    assert (texts.hand, texts.true) == ("-0.3", "0")
+    texts = shown(fmpq(-3, 10), arb(1e-30, 1e-60))
+    assert texts is not None
+    assert texts.true == "1e-30"

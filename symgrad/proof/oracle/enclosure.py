@@ -740,5 +740,7 @@ def as_float(x: Number) -> float:
 def _mpf(x: Number) -> Any:
     if type(x) is fmpq:
         return mpmath.mpf(int(x.p)) / int(x.q)
+    if x.contains(0):
+        return mpmath.mpf(0)  # another number in the ball is no better known
     mantissa, exponent = x.mid().man_exp()
     return mpmath.ldexp(int(mantissa), int(exponent))

@@ -258,7 +258,12 @@ def check_element(
     texts = apart(subject, point, name, at, hand, float(true))
     if texts is not None and texts[0] == "nan":
         texts = _in_doubles(subject, point, name, at), texts[1]
-    return None if texts is None else Counterexample(name, point, at, hand, float(true), *texts)
+    if texts is None:
+        return None
+    own, other = (
+        0.0 if text == "0" else one for one, text in zip((hand, float(true)), texts, strict=True)
+    )
+    return Counterexample(name, point, at, own, other, *texts)
 
 
 def apart(

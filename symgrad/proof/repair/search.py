@@ -30,6 +30,7 @@ from symgrad.errors import SymgradError
 from symgrad.ir.dim import Dim
 from symgrad.ir.graph import Node, ancestors
 from symgrad.ir.rewrite import rewrite
+from symgrad.ops.movement import bare
 from symgrad.proof.oracle.numbers import Array
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.repair.probe import Probe
@@ -58,13 +59,14 @@ def attempt(make: Callable[[], Node | None]) -> Node | None:
 
 
 def complexity(node: Node) -> int:
-    """The number of operations and constants; expansions and -1, 0, 1, 2 do not count."""
+    """The number of operations and constants; a mean is one, expansions, -1, 0, 1, 2 are none."""
     count = 0
     for part in ancestors([node]):
         if part.op == "constant":
             count += part.attributes["value"].value not in (0, 1, 2, -1)
         elif part.op not in ("expand", "input"):
-            count += 1
+            mean = averaged(part, {})
+            count += 1 if mean is None else -mean[2]
     return count
 
 
@@ -403,14 +405,47 @@ def _with_factor(
     if instead:
         words = f"inside, one factor of {{}} should be {factor.words}"
         return Variant(lambda: factor.build() * base, words, factor.named)
-    what = "divide" if divides else "multiply"
-    wrong = "there is an extra factor" if divides else "a factor is missing"
-    words = f"{wrong}: {what} by {factor.words}"
-    if not whole:
-        words = f"inside, {wrong}: {what} {{}} by {factor.words}"
     if divides:
-        return Variant(lambda: base / factor.build(), words, factor.named)
+        return _divided(base, factor, whole)
+    words = f"a factor is missing: multiply by {factor.words}"
+    if not whole:
+        words = f"inside, a factor is missing: multiply {{}} by {factor.words}"
     return Variant(lambda: base * factor.build(), words, factor.named)
+
+
+def _divided(base: Node, factor: Factor, whole: bool) -> Variant:
+    """A node without a factor: left out where it stands there, divided by it elsewhere."""
+    left = attempt(lambda: _without_factor(base, bare(factor.build())))
+    if left is not None:
+        where = "" if whole else " in {}"
+        words = f"there is an extra factor{where}: leave out {factor.words}"
+        return Variant(lambda: left, words, factor.named)
+    quotient = attempt(lambda: base / factor.build())
+    if quotient is not None and averaged(quotient, {}) is not None:
+        return Variant(lambda: quotient, f"{'it' if whole else '{}'} should be a mean, not a sum")
+    words = f"there is an extra factor: divide by {factor.words}"
+    if not whole:
+        words = f"inside, there is an extra factor: divide {{}} by {factor.words}"
+    return Variant(lambda: quotient, words, factor.named)
+
+
+def _without_factor(node: Node, factor: Node) -> Node | None:
+    """A product, in the same shape, without one factor; None where that is none of its factors."""
+    if node.op == "neg":
+        inner = _without_factor(node.args[0], factor)
+        return None if inner is None else -inner
+    if node.op not in ("mul", "div"):
+        return None
+    left, right = node.args
+    if node.op == "mul":
+        for one, other in ((left, right), (right, left)):
+            if bare(one) is factor and other.shape == node.shape:
+                return other
+    inner = _without_factor(left, factor)
+    if inner is not None:
+        return node.graph.apply(node.op, inner, right)
+    inner = _without_factor(right, factor) if node.op == "mul" else None
+    return None if inner is None else node.graph.apply("mul", left, inner)
 
 
 def _times(node: Node, number: float) -> Node:

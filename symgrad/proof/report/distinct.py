@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 from symgrad.proof.report.records import Condition
@@ -31,6 +33,32 @@ def distinct(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
             known.add(left_out)
         found.append(one)
     return tuple(found)
+
+
+def is_left_out(
+    condition: Condition, others: Iterable[Condition], values: Mapping[str, str]
+) -> bool:  # fmt: skip
+    """Does another condition leave out the same set where some names have these values?"""
+    own = _left_out(condition) if condition.excepted else None
+    numbers = {name: value for name, text in values.items() if (value := _value(text)) is not None}
+    return own is not None and any(
+        own == _left_out(replace(other, code=_put(other.code, numbers)))
+        for other in others if other.excepted
+    )  # fmt: skip
+
+
+def _value(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _put(code: str, values: Mapping[str, float]) -> str:
+    """A code with numbers for some names."""
+    return re.sub(
+        r"(?<![\w.])[A-Za-z_]\w*", lambda m: repr(values.get(m[0], m[0])).strip("'"), code
+    )
 
 
 def _left_out(condition: Condition) -> tuple[frozenset[tuple[str, Fraction]], object] | None:
