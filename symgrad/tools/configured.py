@@ -118,9 +118,11 @@ def _table(config: Config, one: Judged) -> str:
     request = one.request
     assert request is not None
     assert request.guess is not None
-    fitting = request.guess.fitting
     if one.report is not None and any(c.kind == "shapes" for c in one.report.conditions):
-        request = fitting or request
+        every = (request, request.guess.fitting, *request.guess.others)
+        request = next(
+            (it for it in every if it and one.report.inferred.startswith(str(it.guess))), request
+        )
     shapes = {arg.name: str(arg.spec) for arg in request.tensors}
     values = dict(request.static)
     chosen = request.guess.values if request.guess is not None else ()
