@@ -50,7 +50,7 @@ def checked(report: Report, again: Request, judge: Judge, part: Judge) -> Report
     assert report.repaired is not None
     reports, failure = list[tuple[str, Report]](), ""
     try:
-        reports = list(_reports(again, judge, part))
+        reports = list(_reports(again, judge, part, [*report.repaired.codes]))
     except (SymgradError, TimeUp) as error:
         failure = str(error)
     inputs = dict(report.inputs)
@@ -68,10 +68,13 @@ def checked(report: Report, again: Request, judge: Judge, part: Judge) -> Report
     return replace(report, inputs=inputs)
 
 
-def _reports(request: Request, judge: Judge, part: Judge) -> Iterator[tuple[str, Report]]:
+def _reports(
+    request: Request, judge: Judge, part: Judge, names: Sequence[str]
+) -> Iterator[tuple[str, Report]]:
     """The report on a Function; where something is wrong in it, those for all its shapes.
 
-    Each with the shapes that it is about.
+    Each with the shapes that it is about.  ``names``: the gradients in question; no more reports
+    are made where all of these are wrong.
     """
     whole = judge(request)
     if request.guess is None:
@@ -80,16 +83,21 @@ def _reports(request: Request, judge: Judge, part: Judge) -> Iterator[tuple[str,
     others = {one.guess.text: one for one in request.guess.others if one.guess is not None}
     shapes = [text for text in (request.guess.text, *others) if text not in whole.beside]
     yield shapes[0] if shapes else "", whole
-    if whole.verdict is not Verdict.PROVED:
+    if any(_is_proved(whole, name) for name in names) and whole.verdict is not Verdict.PROVED:
         for text, other in others.items():
             yield text, part(other)
+
+
+def _is_proved(report: Report, name: str) -> bool:
+    own = report.inputs.get(name)
+    return own is not None and own.verdict is Verdict.PROVED
 
 
 def _failing(before: Report, reports: Sequence[tuple[str, Report]], name: str) -> str:
     """For what a repaired gradient is not proved, or what else is not right; empty for nothing."""
     for shapes, report in reports:
-        own = report.inputs.get(name)
-        if own is None or own.verdict is not Verdict.PROVED:
+        if not _is_proved(report, name):
+            own = report.inputs.get(name)
             verdict = "not judged" if own is None else str(own.verdict)
             return f"{verdict} for {shapes}" if shapes else verdict
     known = {finding.name: finding.verdict for finding in before.protocol}
