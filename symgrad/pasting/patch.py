@@ -125,7 +125,7 @@ def read(function: Any) -> Method | None:
 # -- analysis
 
 
-def _own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
+def own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
     """The nodes of a function in the order of the text, without those of functions inside."""
     todo: list[ast.AST] = list(reversed(function.body))
     while todo:
@@ -136,7 +136,7 @@ def _own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
 
 
 def _returns(function: ast.FunctionDef) -> tuple[ast.Return, ...]:
-    return tuple(node for node in _own_nodes(function) if isinstance(node, ast.Return))
+    return tuple(node for node in own_nodes(function) if isinstance(node, ast.Return))
 
 
 def parameters(method: Method) -> list[str]:
@@ -217,7 +217,7 @@ def only_assignment(method: Method, name: str) -> Binding | None:
     ]  # fmt: skip
     found: Binding | None = None
     nothing = 0
-    for node in _own_nodes(method.tree):
+    for node in own_nodes(method.tree):
         if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node.value is None:
             continue
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -353,7 +353,7 @@ def returned_name(method: Method, number: int, position: int) -> str | None:
 def saving(method: Method, names: Sequence[str]) -> list[Edit] | None:
     """Edits that save ``names`` too, in the only call of ``save_for_backward`` or in a new one."""
     calls = [
-        node for node in _own_nodes(method.tree)
+        node for node in own_nodes(method.tree)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
         and node.func.attr == "save_for_backward"
     ]  # fmt: skip
@@ -369,7 +369,7 @@ def saves(method: Method) -> bool:
     """Does it call ``save_for_backward``?"""
     return any(
         isinstance(node, ast.Attribute) and node.attr == "save_for_backward"
-        for node in _own_nodes(method.tree)
+        for node in own_nodes(method.tree)
     )
 
 
@@ -380,11 +380,11 @@ def unpacking(method: Method, names: Sequence[str], *, others: bool) -> list[Edi
     """
     saved = ("saved_tensors", "saved_variables")
     reads = [
-        node for node in _own_nodes(method.tree)
+        node for node in own_nodes(method.tree)
         if isinstance(node, ast.Attribute) and node.attr in saved
     ]  # fmt: skip
     found = [
-        node.targets[0] for node in _own_nodes(method.tree)
+        node.targets[0] for node in own_nodes(method.tree)
         if isinstance(node, ast.Assign) and node.value in reads
     ]  # fmt: skip
     if not reads and parameters(method):

@@ -15,11 +15,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from types import ModuleType
 from typing import Any
 
-from symgrad.budgets import REPAIR_EXTRAS, VERDICT_SECONDS
-from symgrad.deadline import TimeUp, limited
+from symgrad.budgets import MOST_SLIPS, REPAIR_EXTRAS, SLIP_SECONDS, VERDICT_SECONDS
+from symgrad.deadline import TimeUp, check, limited
 from symgrad.errors import ShapeError, SymgradError
 from symgrad.frontend.function import class_of, raw_method, separate_setup
 from symgrad.frontend.request import AnyFunction, Kind, parameters
@@ -36,10 +37,12 @@ from symgrad.pasting.reach import (
     with_sizes,
 )
 from symgrad.pasting.slips import Failure, failure
+from symgrad.pasting.tokens import token_edits
 from symgrad.proof.repair.suggest import Offer, Scope, Spell
+from symgrad.proof.repair.trials import Trials
 from symgrad.proof.report.records import Condition, Repaired, Report
 from symgrad.proof.report.verdict import Verdict
-from symgrad.proof.verify import VerifyOptions, proved_under, verify_function
+from symgrad.proof.verify import VerifyOptions, proved_under, subject_of, verify_function
 from symgrad.proof.words.code import CodeWriter
 from symgrad.proof.words.jnp_code import JnpWriter
 
@@ -104,8 +107,9 @@ def verify_and_repair(
     if pasted is not None:
         asks = bool(options.variants or options.undefined or options.untraced or options.order > 1)
         report = replace(report, repaired=Repaired(pasted, codes, asks))
-    if not codes or len(codes) < len(wrong) - len(explained):
+    if not wrong:
         return report
+    written = bool(codes) and len(codes) >= len(wrong) - len(explained)
     before = {finding.name: finding.verdict for finding in report.protocol}
 
     def accepts(changed: AnyFunction) -> bool:
@@ -120,7 +124,7 @@ def verify_and_repair(
 
     def repair() -> str:
         with suppress(Exception, TimeUp), limited(VERDICT_SECONDS):  # then there is no diff
-            return pasting.diff(accepts)
+            return pasting.diff(wrong, accepts, written=written)
         return ""
 
     return replace(report, repair=repair)
@@ -441,13 +445,21 @@ class Pasting:
 
     # -- the diff
 
-    def diff(self, accepts: Callable[[AnyFunction], bool]) -> str:
-        """A unified diff of the user's file with every repair, or nothing.
+    def diff(
+        self, wrong: Sequence[str], accepts: Callable[[AnyFunction], bool], *, written: bool
+    ) -> str:  # fmt: skip
+        """A unified diff of the user's file with a repair of each wrong gradient, or nothing.
 
-        ``accepts``: is a changed Function right as a whole?  A gradient is repaired where it is
-        assigned, if it is assigned once, or else where it is returned.
+        ``accepts``: is a changed Function right as a whole?  Where an edit of one token is right,
+        it is that.  Else, if all repairs are ``written``, a gradient is repaired where it is
+        assigned, if it is assigned once, or where it is returned.
         """
         if "backward" not in vars(class_of(self.function)):
+            return ""
+        edited = self._edited_slip(wrong, accepts)
+        if edited is not None:
+            return patch.difference([(self._own("backward"), edited)])
+        if not written:
             return ""
         for names, in_place in self._ways():
             methods = self._methods(names, in_place=in_place)
@@ -457,6 +469,48 @@ class Pasting:
                     [(self._own(name), method) for name, method in (methods or {}).items()]
                 )
         return ""
+
+    def _edited_slip(
+        self, wrong: Sequence[str], accepts: Callable[[AnyFunction], bool]
+    ) -> Method | None:  # fmt: skip
+        """Backward with the edit of one token that makes it right; None where none is found."""
+        found: Method | None = None
+        if self.backward is None:
+            return None
+        try:
+            with limited(SLIP_SECONDS):
+                known = self._truth(wrong)
+                for method in islice(token_edits(self.backward), MOST_SLIPS if known else 0):
+                    made = changed(self.function, {"backward": method})
+                    if made is not None and self._fits(made, known) and accepts(made):
+                        found = method
+                        break
+        except TimeUp:
+            check()  # was it the limit of the verdict?
+        return found
+
+    def _truth(self, wrong: Sequence[str]) -> list[tuple[int, str, Trials]]:
+        """The points that the wrong gradients of each case are tried on."""
+        graphs = self.trace(self.function)
+        return [
+            (number, name, trials)
+            for number, case in enumerate(graphs.cases)
+            for name in wrong
+            if (trials := Trials(subject_of(case, graphs.assumptions), name)).usable
+        ]
+
+    def _fits(self, made: AnyFunction, known: Sequence[tuple[int, str, Trials]]) -> bool:
+        """Has a changed Function the true gradients at these points?"""
+        try:
+            cases = self.trace(made).cases
+        except (SymgradError, ArithmeticError, TypeError, ValueError):
+            return False
+        for number, name, trials in known:
+            gradients = cases[number].gradients if number < len(cases) else ()
+            node = next((one.node for one in gradients if one.input == name), None)
+            if node is None or not trials.fits(node):
+                return False
+        return True
 
     def _ways(self) -> Iterator[tuple[list[str], bool]]:
         """Which repairs are written where: one may repair what is computed from it as well."""

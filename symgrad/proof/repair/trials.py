@@ -7,6 +7,7 @@ doubles, and comparisons with them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import islice
 
 import numpy as np
@@ -131,6 +132,17 @@ class Trials:
     def node_is_true(self, node: Node) -> bool:
         """Has a node the values of the true gradient?  No, once the work is used up."""
         return self.usable and _match(lambda at: self.evaluate(node, at), self.points, self.true)
+
+    def fits(self, node: Node) -> bool:
+        """Has a node of another trace the values of the true gradient?  Counts as no work."""
+        program = Evaluator([node])
+
+        def value(at: Evaluation) -> Array | None:
+            with suppress(DomainError, KeyError):
+                return program.run(_DOUBLE, at.point.doubles(), at.point.sizes)[node]
+            return None
+
+        return _match(value, self.points, self.true)
 
     def is_zero(self, node: Node) -> bool:
         """Is a node 0 at every point?"""
