@@ -126,8 +126,8 @@ def _numeric(text: _Text, node: ast.AST) -> Iterator[list[Edit]]:
 def _numbers(text: _Text, node: ast.AST) -> Iterator[list[Edit]]:
     value = node.value if isinstance(node, ast.Constant) else None
     if type(value) is int:
-        found = (value + 1, value - 1, -value, value + 2, 2 * value)
-        yield from (text.put(node, str(one)) for one in found)
+        whole = (value + 1, value - 1, -value, value + 2, 2 * value)
+        yield from (text.put(node, str(one)) for one in whole)
     elif type(value) is float:
         found = (-value, value / 2, 2 * value, value - 1, value + 1)
         yield from (text.put(node, repr(one)) for one in found)
