@@ -438,7 +438,7 @@ def build(
     static: Static = None, assume: Assume = None, allow: Sequence[str] = (), check: bool = False,
     compiled: bool = True, root: Path | None = None, names: Mapping[Any, str] | None = None,
     timeout: float | None = VERDICT_SECONDS, fixed: bool = False, config: Config = None,
-    validate: bool = True, package: str = "",
+    validate: bool = True, package: str = "", on_numpy: bool = True,
     told: Told = lambda name, report, validation: None,
 ) -> str:  # fmt: skip
     """Write a package of kernels that imports without symgrad; return the difference.
@@ -447,9 +447,9 @@ def build(
     write nothing.  ``compiled``: also build the shared objects.  ``root``: paths in the manifest
     are written relative to it.  ``names``: other names for the ops of some Functions.  ``fixed``:
     no kernel takes a plain number.  ``validate``: as for ``compile``.  ``package``: ``folder`` is
-    the project of a package of this name, with what ``pip`` and ``pytest`` read.  ``told`` is
-    called with the name of each op once it is judged.  Raises NotProvedError, NotValidatedError,
-    BuildError.
+    the project of a package of this name, with what ``pip`` and ``pytest`` read.  ``on_numpy``:
+    with programs for NumPy, which compute where no library can be loaded.  ``told`` is called with
+    the name of each op once it is judged.  Raises NotProvedError, NotValidatedError, BuildError.
     """
     from symgrad.manifest import packaged, packaged_op
     from symgrad.runtime.libraries import build_package
@@ -472,7 +472,11 @@ def build(
             )  # fmt: skip
         emitted, validation = texts(planned, report, allow, validate=validate)
         told(planned.name, report, validation)
-        ops.append(packaged_op(request, planned, report, emitted, validation, root))
+        ops.append(
+            packaged_op(
+                request, planned, report, emitted, validation, root, on_numpy=on_numpy
+            )
+        )  # fmt: skip
         if package:
             sampled[planned.name] = samples(planned)
     place = project.source_folder(folder, package) if package else folder

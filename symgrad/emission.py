@@ -13,6 +13,7 @@ from symgrad import abi
 from symgrad.codegen.calls import SizeNames, known_conditions, size_bindings
 from symgrad.codegen.emit.file import FileDoc, emit_file
 from symgrad.codegen.emit.kernel import EmittedKernel, KernelDoc, described, emit_kernel
+from symgrad.codegen.fallback import render_fallback
 from symgrad.codegen.wrapper import render_wrapper, wrapper_view
 from symgrad.errors import CodegenError
 from symgrad.ir.formula import formulas
@@ -181,6 +182,12 @@ def emit(
     return EmittedOp(
         op, {**texts, header: whole.header}, tuple(filter(None, (proof, said.wrapper)))
     )
+
+
+def fallback(plan: OpPlan, runtime: str) -> str | None:
+    """The programs for NumPy of an op; None where NumPy lacks one of its operations."""
+    kernels = {kernel.name: kernel.graph for kernel in plan.kernels}
+    return render_fallback(plan.graphs.name, runtime, kernels, SizeNames(plan.sizes))
 
 
 def _source(kernels: Sequence[EmittedKernel], stem: str, lines: tuple[str, ...]) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from symgrad.codegen.wrapper import render_package
-from symgrad.emission import EmittedOp
+from symgrad.emission import EmittedOp, fallback
 from symgrad.frontend.request import Request
 from symgrad.frontend.spec import TensorSpec
 from symgrad.ir.function import FunctionGraphs
@@ -26,6 +26,7 @@ from symgrad.ir.printer import graph_text
 from symgrad.kernels import OpPlan
 from symgrad.proof.digests import Sides, backward_digest, forward_digest, normal_forms
 from symgrad.proof.report.rendering import supposing
+from symgrad.runtime.digests import programs_name
 from symgrad.runtime.libraries import MANIFEST
 from symgrad.runtime.package import PackagedOp, package_files, text_digest
 
@@ -136,16 +137,20 @@ def _proof(graphs: FunctionGraphs, report: Report) -> dict[str, Any]:
 
 def packaged_op(
     request: Request, plan: OpPlan, report: Report, emitted: EmittedOp,
-    validation: Validation | None = None, root: Path | None = None,
+    validation: Validation | None = None, root: Path | None = None, *, on_numpy: bool = True,
 ) -> PackagedOp:  # fmt: skip
     """The files of one op, and the statements about it.
 
-    ``root``: its source file is named relative to it.
+    ``root``: its source file is named relative to it.  ``on_numpy``: with its programs for NumPy.
     """
     said = record(request, plan, report, root)
     if validation is not None:
         said["validation"] = validation.to_dict()
-    return PackagedOp(plan.name, emitted.wrapper("._runtime"), emitted.texts, said)
+    texts = dict(emitted.texts)
+    programs = fallback(plan, "._runtime") if on_numpy else None
+    if programs is not None:
+        texts[f"{programs_name(plan.name)}.py"] = programs
+    return PackagedOp(plan.name, emitted.wrapper("._runtime"), texts, said)
 
 
 def _specs(request: Request) -> Any:

@@ -10,6 +10,7 @@ import importlib.util
 import json
 import struct
 import sys
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.machinery import ExtensionFileLoader
@@ -21,7 +22,14 @@ from .errors import BuildError, CacheError, SymgradError
 from .forks import forks_wait
 from . import threads
 from .blas import find_blas, preload
-from .digests import SOURCE_MARK, bytes_digest, library_name, source_digest
+from .digests import (
+    SOURCE_MARK,
+    bytes_digest,
+    library_name,
+    programs_name,
+    source_digest,
+)
+from .strict import NumpyBackendWarning, is_strict
 
 # The texts of wrappers that live in memory, in place of the files beside them.
 _in_memory: dict[str, tuple[Mapping[str, str], str]] = {}
@@ -32,11 +40,15 @@ _sources: dict[str, str] = {}
 
 @dataclass(frozen=True)
 class Library:
-    """A loaded module of kernels: cffi's ``ffi`` and ``lib``, and the file they came from."""
+    """A loaded module of kernels: cffi's ``ffi`` and ``lib``, and the file they came from.
+
+    ``programs``: what NumPy computes in the place of each kernel, where no library was loaded.
+    """
 
     ffi: Any
     lib: Any
     path: Path
+    programs: Mapping[str, Any] | None = None
 
 
 def keep_in_memory(file: str, texts: Mapping[str, str], key_extra: str = "") -> None:
@@ -48,8 +60,9 @@ def beside(file: str, op: Op) -> Library:
     """The kernels of the wrapper ``file`` (its ``__file__``).
 
     A shared object that lies beside the wrapper is taken if it was built from the C beside it;
-    else one is taken from the user's cache, or compiled into it.  Raises BuildError or CacheError
-    for a wrapper in memory, and ImportError for one on disk.
+    else one is taken from the user's cache, or compiled into it; else NumPy computes, with a
+    warning, where its programs lie beside the wrapper.  Raises BuildError or CacheError for a
+    wrapper in memory, and ImportError for one on disk.
     """
     if file in _in_memory:
         texts, key_extra = _in_memory[file]
@@ -67,7 +80,20 @@ def beside(file: str, op: Op) -> Library:
     try:
         return _from_cache(op, texts, "")
     except (BuildError, CacheError) as error:
-        raise ImportError(_missing(op, ready, refused, error), path=str(ready)) from error
+        missing = ImportError(_missing(op, ready, refused, error), path=str(ready))
+        return _on_numpy(Path(file), missing, error)
+
+
+def _on_numpy(wrapper: Path, missing: ImportError, error: Exception) -> Library:
+    """The programs for NumPy beside a wrapper.  Raises ``missing`` where there are none."""
+    name = programs_name(wrapper.stem)
+    if not wrapper.with_name(f"{name}.py").exists() or is_strict():
+        raise missing from error
+    from .on_numpy import NoFFI
+
+    programs = importlib.import_module(f"{__package__.rpartition('.')[0]}.{name}")
+    warnings.warn(f"{missing}\n  NumPy computes it", NumpyBackendWarning, stacklevel=4)
+    return Library(NoFFI(), NoFFI(), wrapper, vars(programs))
 
 
 def _missing(op: Op, ready: Path, refused: BuildError | None, error: SymgradError) -> str:

@@ -37,6 +37,11 @@ def library_name(op: Op) -> str:
     return f"{op.module.rpartition('.')[2]}{SUFFIX}"
 
 
+def programs_name(stem: str) -> str:
+    """The module with the programs for NumPy of an op, beside ``<stem>.py``."""
+    return f"_{stem}_numpy"
+
+
 def digest(*parts: str) -> str:
     """The digest of a sequence of texts; no two sequences run together."""
     total = hashlib.sha256()

@@ -31,7 +31,18 @@ RUNTIME = "_runtime"
 # The modules that generated code needs at run time; those of `COMMON` lie in `symgrad` itself.
 RUNTIME_MODULES = (
     *("arguments", "binding", "blas", "build", "cache", "compiler", "digests", "libraries"),
-    *("load", "pool", "residuals", "support", "threads", "trusted", "values", "workspace"),
+    *(
+        "load",
+        "on_numpy",
+        "pool",
+        "residuals",
+        "strict",
+        "support",
+        "threads",
+        "trusted",
+        "values",
+        "workspace",
+    ),
 )
 COMMON = ("abi", "errors", "forks", "plain_values")
 # What hands the ops to other frameworks, which are imported when it is.

@@ -36,6 +36,7 @@ from symgrad.frontend.request import bind
 from symgrad.manifest import VERSIONS, packaged_op, versions
 from symgrad.plain_values import stated
 from symgrad.runtime.contents import Contents, built_files, built_otherwise, contents
+from symgrad.runtime.digests import programs_name
 from symgrad.runtime.libraries import MANIFEST, read_op
 from symgrad.runtime.package import (
     PackagedOp,
@@ -206,7 +207,7 @@ class _Package:
 
     def named(self, stem: str) -> list[str]:
         """The files that belong to an op by their names."""
-        stems = {stem, f"{stem}_pruned"} - ({*self.ops} - {stem})
+        stems = {stem, f"{stem}_pruned", programs_name(stem)} - ({*self.ops} - {stem})
         return sorted(name for name in self.left if name.partition(".")[0] in stems)
 
 
@@ -256,7 +257,8 @@ def _op(stem: str, said: Mapping[str, Any], package: _Package) -> OpCertificate:
     try:
         check_stem(stem)
         function, place = _function(said, package)
-        now = _proved_again(stem, said, function, place)
+        on_numpy = f"{programs_name(stem)}.py" in package.listed
+        now = _proved_again(stem, said, function, place, on_numpy)
     except SymgradError as error:
         written = package.files(package.named(stem))
         hint = f" ({error.hint})" if error.hint else ""
@@ -334,7 +336,7 @@ def _places(package: _Package) -> Iterator[Path]:
 
 
 def _proved_again(
-    stem: str, said: Mapping[str, Any], function: type[Function], place: Path
+    stem: str, said: Mapping[str, Any], function: type[Function], place: Path, on_numpy: bool
 ) -> PackagedOp:  # fmt: skip
     specs, assume = said.get("specs") or [], _table(said.get("assume"))
     shapes = specs.values() if isinstance(specs, dict) else specs
@@ -353,7 +355,9 @@ def _proved_again(
     emitted, validation = compiler.texts(
         planned, report, ("NOT VALIDATED",), validate="validation" in said, cached=False
     )
-    return packaged_op(request, planned, report, emitted, validation, place)
+    return packaged_op(
+        request, planned, report, emitted, validation, place, on_numpy=on_numpy
+    )  # fmt: skip
 
 
 def _values(written: Mapping[str, Any]) -> dict[str, Any]:

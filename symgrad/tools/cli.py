@@ -532,7 +532,14 @@ def regen(check: bool) -> None:
     names = {function: name for name, function in SHIPPED.items()}
     difference = _regenerate(root / TABLES, check)
     difference += compiler.build(
-        list(names), target, check=check, compiled=False, root=root, names=names, fixed=True
+        list(names),
+        target,
+        check=check,
+        compiled=False,
+        root=root,
+        names=names,
+        fixed=True,
+        on_numpy=False,
     )
     _finish(difference, check, target)
 

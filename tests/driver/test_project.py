@@ -172,6 +172,62 @@ def test_a_wheel_and_its_tests(tmp_path: Path) -> None:
     assert f"{len(cases) + sum(map(len, cases.values()))} passed" in said
 
 
+@pytest.mark.parametrize("strict", [False, True])
+def test_without_libraries(tmp_path: Path, strict: bool) -> None:
+    """NumPy computes, and each op says so once, and why; a strict caller gets an error."""
+    folder = built(tmp_path / "project", Product, Scaled, Taken)
+    (folder / "tests" / "conftest.py").write_text(BLOCKED, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "default"],
+        cwd=folder, capture_output=True, text=True, check=False,
+        env={
+            **os.environ, "PYTHONPATH": str(folder / "src"), "CC": "/nonexistent",
+            "SYMGRAD_CACHE_DIR": "/nonexistent", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            "SYMGRAD_STRICT": str(int(strict)),
+        },
+    )  # fmt: skip
+    assert (done.returncode != 0) == strict, done.stdout
+    lines = done.stdout.splitlines()
+    if strict:
+        assert any("ImportError: scaled: the library _scaled" in line for line in lines)
+    else:
+        said = [line for line in lines if "NumpyBackendWarning: " in line]
+        assert len(said) == 3
+        assert all("is not there, and none can be compiled" in line for line in said)
+
+
+def test_the_same_refusals_on_numpy(tmp_path: Path) -> None:
+    """Wrong shapes, dtypes and places are refused as by a compiled op; ``out`` is written to."""
+    folder = built(tmp_path / "project", Product, Scaled, Taken)
+    said = _run(folder, "-c", ON_NUMPY, PYTHONPATH=str(folder / "src"), CC="/nonexistent")
+    assert said.splitlines() == ["KernelArgumentError", "KernelTypeError", "KernelArgumentError"]
+
+
+ON_NUMPY = """
+import sys, warnings
+for name in ("symgrad", "sympy", "jinja2"):
+    sys.modules[name] = None
+warnings.simplefilter("ignore")
+import numpy as np
+from kit import get_num_threads, product, scaled, taken
+x, w = np.arange(6, dtype="f4").reshape(2, 3), np.ones((3, 4), "f4")
+out = np.empty((2, 4), "f4")
+assert product.inference(x, w, out=out) is out and (out == x @ w).all()
+y, residuals = product.forward(np.asfortranarray(x), w)
+gx, gw = product.backward(residuals, out, needs_input_grad=(True, False))
+assert gw is None and (gx == out @ w.T).all()
+assert (scaled.inference(np.ones(3), alpha=-1.5) == -1.5).all()
+assert get_num_threads() >= 1
+for call in (
+    lambda: product.inference(x, x), lambda: product.inference(x, w.astype("f8")),
+    lambda: taken.inference(np.ones((2, 3)), np.array([0, -1])),
+):
+    try:
+        call()
+    except Exception as error:
+        print(type(error).__name__)
+"""
+
 BLOCKED = """
 import sys
 for name in ("symgrad", "sympy", "jinja2", "cffi"):
