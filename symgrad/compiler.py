@@ -15,7 +15,7 @@ import dataclasses
 import math
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from symgrad.numpy_op import NumpyOp
     from symgrad.proof.report.records import Report
     from symgrad.runtime.op import CompiledOp
+    from symgrad.runtime.package import PackagedOp
     from symgrad.validation import Validation
 
 Told = Callable[[str, "Report", "Validation | None"], None]
@@ -438,7 +439,8 @@ def build(
     static: Static = None, assume: Assume = None, allow: Sequence[str] = (), check: bool = False,
     compiled: bool = True, root: Path | None = None, names: Mapping[Any, str] | None = None,
     timeout: float | None = VERDICT_SECONDS, fixed: bool = False, config: Config = None,
-    validate: bool = True, package: str = "", on_numpy: bool = True,
+    validate: bool = True, package: str = "", on_numpy: bool = True, cached: bool = False,
+    each: Callable[..., Iterable[Any]] = map,
     told: Told = lambda name, report, validation: None,
 ) -> str:  # fmt: skip
     """Write a package of kernels that imports without symgrad; return the difference.
@@ -448,10 +450,13 @@ def build(
     are written relative to it.  ``names``: other names for the ops of some Functions.  ``fixed``:
     no kernel takes a plain number.  ``validate``: as for ``compile``.  ``package``: ``folder`` is
     the project of a package of this name, with what ``pip`` and ``pytest`` read.  ``on_numpy``:
-    with programs for NumPy, which compute where no library can be loaded.  ``told`` is called with
-    the name of each op once it is judged.  Raises NotProvedError, NotValidatedError, BuildError.
+    with programs for NumPy, which compute where no library can be loaded.  ``cached``: what was
+    PROVED before is not proved again.  ``each``: goes through the Functions, as ``map`` does, in
+    several processes maybe.  ``told`` is called with the name of each op once it is judged.
+    Raises NotProvedError, NotValidatedError, BuildError.
     """
     from symgrad.manifest import packaged, packaged_op
+    from symgrad.runtime.build import build_cached
     from symgrad.runtime.libraries import build_package
     from symgrad.runtime.package import difference, write_package
 
@@ -461,24 +466,27 @@ def build(
 
         project.check_name(package)
     named = names or {}
-    ops, sampled = [], {}
-    for one in functions:
+
+    def make(one: AnyFunction) -> tuple[PackagedOp, list[dict[str, Any]]]:
         found = class_of(taken(one))
         declared = _declared(config, found)
-        with _applied(declared, found):
+        with _applied(declared, found), used() if cached else nullcontext():
             request = _requested(one, declared, specs, static, assume, timeout)
             planned, report = judged_plan(
                 request, allow, named.get(one, ""), timeout=timeout, fixed=fixed
             )  # fmt: skip
         emitted, validation = texts(planned, report, allow, validate=validate)
         told(planned.name, report, validation)
-        ops.append(
-            packaged_op(
-                request, planned, report, emitted, validation, root, on_numpy=on_numpy
-            )
-        )  # fmt: skip
-        if package:
-            sampled[planned.name] = samples(planned)
+        op = packaged_op(request, planned, report, emitted, validation, root, on_numpy=on_numpy)
+        if compiled and not check:
+            with suppress(BuildError, CacheError):  # which the last step raises
+                build_cached(emitted.op, emitted.texts, portable=True)
+        return op, samples(planned) if package else []
+
+    ops, sampled = [], {}
+    for op, values in each(make, functions):
+        ops.append(op)
+        sampled[op.stem] = values
     place = project.source_folder(folder, package) if package else folder
     files = packaged(ops, place)
     if check:

@@ -17,6 +17,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
+from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -472,20 +473,28 @@ def scan_command(
 @click.option("--no-validate", is_flag=True, help="Do not validate the C against what was traced.")
 @click.option("--check", is_flag=True, help="Write nothing; fail if DIR would change.")
 @click.option("--no-compile", is_flag=True, help="Write the sources only.")
+@click.option("--no-cache", is_flag=True, help="Prove again what was PROVED before.")
+@click.option(
+    "-j", "--jobs", type=click.IntRange(min=1), default=lambda: os.cpu_count() or 1, metavar="N",
+    show_default="one a processor", help="Make so many ops at the same time.",
+)  # fmt: skip
 @_config
 @_no_config
 @_timeout
 def build(
     targets: Sequence[str], output: Path, package: str, shapes: str | None, static: Sequence[str],
     assume: Sequence[str], allow: Sequence[str], no_validate: bool, check: bool, no_compile: bool,
-    config: Path | None, no_config: bool, timeout: float,
+    no_cache: bool, jobs: int, config: Path | None, no_config: bool, timeout: float,
 ) -> None:  # fmt: skip
     """Write C, header, wrapper and manifest: a package that needs no symgrad to import.
 
     Each kernel and wrapper is validated against what was traced.
     """
+    from rich.console import Console
+
     from symgrad import compiler
     from symgrad.tools import discover
+    from symgrad.tools.building import in_turn
     from symgrad.tools.configured import Configured
 
     files = Configured(config, read=not no_config)
@@ -504,7 +513,8 @@ def build(
         chosen, output, specs=_specs(shapes), static=_static(static),
         assume=joined(assume) or None, allow=tuple(allow), check=check,
         compiled=not no_compile, root=Path.cwd(), timeout=timeout or None, config=files.of,
-        validate=not no_validate, package=package, told=_built,
+        validate=not no_validate, package=package, told=_built, cached=not no_cache,
+        each=partial(in_turn, console=Console(stderr=True), jobs=jobs),
     )  # fmt: skip
     _finish(difference, check, output)
 

@@ -7,18 +7,21 @@ import os
 import subprocess
 import sys
 import zipfile
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import symgrad as sg
 from symgrad import compiler, project
-from symgrad.errors import BuildError
+from symgrad.errors import BuildError, NotProvedError
 from symgrad.frontend.request import bind
 from symgrad.runtime.digests import STABLE, SUFFIX
 from symgrad.samples import samples
+from symgrad.tools.building import in_turn
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -170,6 +173,56 @@ def test_a_wheel_and_its_tests(tmp_path: Path) -> None:
     )  # fmt: skip
     cases = json.loads((tests / "values.json").read_text(encoding="utf-8"))["ops"]
     assert f"{len(cases) + sum(map(len, cases.values()))} passed" in said
+
+
+class Wrong(sg.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Annotated[Any, "f32[n]"]) -> Any:
+        return x * x
+
+    @staticmethod
+    def backward(ctx: Any, grad_y: Any) -> Any:
+        return grad_y
+
+
+PROCESSES = partial(in_turn, console=Console(stderr=True), jobs=2)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_several_processes_make_the_same(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    def told(name: str, *_: object) -> None:
+        os.write(1, f"{name}\n".encode())
+
+    one = texts(built(tmp_path / "one", Product, Scaled, Taken, told=told))
+    first = capfd.readouterr().out
+    other = texts(built(tmp_path / "two", Product, Scaled, Taken, told=told, each=PROCESSES))
+    assert one == other
+    assert first == capfd.readouterr().out == "product\nscaled\ntaken\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_several_processes_fail_as_one_does(tmp_path: Path) -> None:
+    said = set()
+    for each in (map, PROCESSES):
+        with pytest.raises(NotProvedError, match="the backward of Wrong is REFUTED") as error:
+            built(tmp_path, Scaled, Wrong, each=each)
+        said.add((error.value.what.partition("\n")[0], error.value.hint))
+    assert len(said) == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_was_proved_is_not_proved_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second build takes the verdict from the cache, and writes the same."""
+    monkeypatch.setenv("SYMGRAD_CACHE_DIR", str(tmp_path / "cache"))
+    first = texts(built(tmp_path / "a", Scaled, cached=True))
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("proved again")
+
+    monkeypatch.setattr("symgrad.verdicts._keep", refuse)
+    assert texts(built(tmp_path / "b", Scaled, cached=True)) == first
 
 
 @pytest.mark.parametrize("strict", [False, True])
