@@ -450,3 +450,42 @@ def test_a_sum_that_should_be_a_mean_is_written_as_one(tmp_path: Path) -> None:
     assert found.verdict is sg.REFUTED
     assert found.diagnosis[0].startswith("`g.sum(1, keepdim=True)` should be a mean, not a sum")
     assert found.suggestion == "g - g.mean(1, keepdim=True)"
+
+
+def test_a_divisor_that_should_be_squared_is_blamed(tmp_path: Path) -> None:
+    text = """class Op(sg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x / (1 + x.abs())
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g / (1 + x.abs())
+"""
+    found = sg.verify(loaded(tmp_path / "divisor.py", text), "n").inputs["x"]
+    assert found.verdict is sg.REFUTED
+    assert "the divisor in `g / (1 + x.abs())` should be squared" in found.diagnosis[0]
+    assert found.suggestion == "g / (1 + x.abs()).square()"
+
+
+def test_what_another_right_gradient_is_made_of_is_not_blamed(tmp_path: Path) -> None:
+    text = """class Op(sg.Function):
+    @staticmethod
+    def forward(ctx, s, w, t):
+        p = sg.softmax(s - w * t, 1)
+        ctx.save_for_backward(p, t)
+        return p
+
+    @staticmethod
+    def backward(ctx, g):
+        p, t = ctx.saved_tensors
+        d = p * (g - (p * g).sum(1, keepdim=True))
+        return d, (d * t).sum(1, keepdim=True), None
+"""
+    op = loaded(tmp_path / "shared.py", text)
+    found = sg.verify(op, "n m", "n 1", "n m", assume={"t": "constant"}).inputs
+    assert found["s"].verdict is sg.PROVED
+    assert found["w"].diagnosis == ("the sign is wrong",)
+    assert found["w"].suggestion == "-(d * t).sum(1, keepdim=True)"

@@ -44,7 +44,8 @@ from symgrad.proof.report.records import Condition
 from symgrad.proof.report.verdict import failure
 
 _LONGEST_BLAMED = 60
-"""Characters of the code of a blamed node; of a longer one the name of the op is printed."""
+"""Characters of the code of a blamed node; of a longer one, and of one of several statements, the
+name of the op is printed."""
 
 
 @dataclass(frozen=True)
@@ -117,8 +118,11 @@ def _explain(
     if trials.usable and not (
         name in subject.gradients and trials.node_is_true(subject.gradients[name])
     ):
-        found = islice(_candidates(subject, name, trials), REPAIR_OFFERS)
-        for fix in sorted(found, key=lambda fix: complexity(fix.node)):
+        found = [*islice(_candidates(subject, name, trials), REPAIR_OFFERS)]
+        right = _right_parts(subject, name) if len(found) > 1 else frozenset()
+        for fix in sorted(
+            found, key=lambda fix: (not right.isdisjoint(fix.blamed[:1]), complexity(fix.node))
+        ):
             if _taken(shelf, trials, fix.node):
                 words.append(_words(subject, fix, case, paste))
                 break
@@ -127,6 +131,15 @@ def _explain(
     for one in true:
         if not trials.usable or trials.node_is_true(one.node):
             _taken(shelf, trials, one.node, one.copies)
+
+
+def _right_parts(subject: Subject, name: str) -> frozenset[Node]:
+    """What other gradients are computed from whose numbers are right: it is blamed last."""
+    right = [
+        node for other, node in subject.gradients.items()
+        if other != name and Trials(subject, other).node_is_true(node)
+    ]  # fmt: skip
+    return frozenset(ancestors(right))
 
 
 def _taken(
@@ -185,7 +198,8 @@ def _words(subject: Subject, fix: Fix, case: FunctionCase, paste: Paste | None) 
         code = (
             code or spelled(writer_for(subject, None, named, paste, case.aliases), node) or node.op
         )
-        codes.append(f"`{code if len(code) <= _LONGEST_BLAMED else node.op}`")
+        short = len(code) <= _LONGEST_BLAMED and "\n" not in code
+        codes.append(f"`{code if short else node.op}`")
     known = fix.blamed[0].location if fix.blamed else None
     line = f" (line {known.line})" if known is not None and fix.words.count("{}") else ""
     return fix.words.format(*codes) + line

@@ -509,6 +509,9 @@ def _other_operation(node: Node) -> Iterator[tuple[Node | None, str]]:
         yield graph.apply(other, *node.args), words
         for arg in node.args:
             yield arg, _superfluous(node, arg)
+    if node.op == "div":
+        squared = graph.apply("div", node.args[0], graph.apply("square", node.args[1]))
+        yield squared, "the divisor in {} should be squared"
     if node.op in _UNARY:
         yield node.args[0], f"in {{}}, `{node.op}` is applied once too often"
 

@@ -87,15 +87,17 @@ class Trials:
                 return None
 
     def local_value(self, node: Node) -> Array | None:
-        """A node at the first point, given its arguments there."""
+        """A node at the first point, given what it is made of there."""
         at = self.points[0]
         known = at.values.get(node)
-        if known is not None or any(arg not in at.values for arg in node.args):
+        if known is not None or not node.args:
             return known
+        args = [value for arg in node.args if (value := self.local_value(arg)) is not None]
+        if len(args) < len(node.args):
+            return None
         self._work += 1
         with np.errstate(all="ignore"):
             try:
-                args = [at.values[arg] for arg in node.args]
                 return np.asarray(_DOUBLE.apply(node, args, size_function(at.point.sizes)))
             except (ValueError, ArithmeticError, IndexError):
                 return None
