@@ -23,7 +23,7 @@ Candidates are tried at a few points first, up to a factor; only what fits there
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain, islice
@@ -309,6 +309,7 @@ class _Search:
         """The identity for steps, for clips as well, for clips alone; then other slopes."""
         steps = self.steps
         clips = self.clips if steps or len(self.clips) > 1 else []
+        clips = [] if _are_parts(filter(None, map(_limit, clips))) else clips
         for places in (steps, [*steps, *clips], clips):
             if places and not (places is clips and steps):
                 yield partial(self._stepped, _own_argument, places), self._is_plain(places)
@@ -678,13 +679,15 @@ _LIMITS = ("kept", "wider", "through")
 def _outermost(search: _Search) -> tuple[Node, ...]:
     """The clips of a Function without steps, where it is plain that they are meant.
 
-    That a single limit of 0 or another literal passes everything is rather a mistake.
+    That a single limit of 0 or another literal passes everything is rather a mistake, and so is
+    that both parts of a value do.
     """
     chains = [_chain(node, search.forward) for node in search.forward if _limit(node) is not None]
     tops = dict.fromkeys(one[-1] for one in chains)
     limits = {node: _limit(node) for one in chains for node in one}
     known = all(found is None or _value(found[1]) is not None for found in limits.values())
-    return () if known and len(limits) < 2 else tuple(tops)
+    plain = (known and len(limits) < 2) or _are_parts(filter(None, limits.values()))
+    return () if plain else tuple(tops)
 
 
 def _limit(node: Node) -> tuple[Node, Node, bool] | None:
@@ -707,6 +710,20 @@ def _limit(node: Node) -> tuple[Node, Node, bool] | None:
             greater = arms[0] is (value if _UPWARD[compared.op] else limit)
             return value, limit, greater
     return None
+
+
+def _are_parts(limits: Iterable[tuple[Node, Node, bool]]) -> bool:
+    """Are two of them the parts of one value on both sides of a limit, as in an upwind scheme?
+
+    To leave out one of the branches is a mistake, and no surrogate.
+    """
+    found = set()
+    for value, limit, is_least in limits:
+        number = _value(limit)
+        if value.op == "neg" and number is not None:  # relu(-x) is x.clamp(max=0), turned
+            value, is_least, number = value.args[0], not is_least, -number
+        found.add((value, limit if number is None else number, is_least))
+    return any((value, limit, not is_least) in found for value, limit, is_least in found)
 
 
 def _chain(node: Node, forward: Sequence[Node]) -> list[Node]:
@@ -1156,9 +1173,9 @@ def _bounded(node: Node, tensors: Collection[Node] = ()) -> int | None:
         return None if all(numbers) or not any(numbers) else numbers.index(False)
     if node.op == "where":  # where(u < low, low, u)
         compared, *arms = node.args
+        numbers = [_is_number(arm) and arm not in tensors for arm in arms]
         for place, arm in enumerate(arms, 1):
-            other = node.args[3 - place]
-            known = not _is_number(arm) and _is_number(other)
+            known = not numbers[place - 1] and numbers[2 - place]
             if known and compared.op in _UPWARD and arm in compared.args:
                 return place
     return None
@@ -1171,7 +1188,7 @@ def _clipped(
 
     ``tensors``: what is no limit, whatever its shape.
     """
-    if node.op in ("maximum", "minimum") and not node.rank:
+    if node.op in ("maximum", "minimum", "where") and not node.rank:
         tensors = [one for one in node.args if {*tensors} & {*ancestors([one])}]
     place = _bounded(node, tensors)
     if place is None:

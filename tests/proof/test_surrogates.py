@@ -119,6 +119,53 @@ def test_gradient_that_is_changed_on_its_way(slope: Slope, text: str) -> None:
     assert text in report.inputs["x"].surrogate, str(report)
 
 
+@pytest.mark.parametrize("shape", ["", "n", "n m"])
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [((-1, 1), "[-1, 1]"), ((-2.5, None), "[-2.5, inf]"), ((None, 3), "[-inf, 3]")],
+)
+def test_a_clip_is_one_at_any_rank(shape: str, limits: Any, said: str) -> None:
+    class Clipped(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g.clamp(*limits)
+
+    report = sg.verify(Clipped, shape, suggest=False)
+    assert report.verdict == sg.SURROGATE
+    assert f"the true gradient, clipped to {said}" in report.inputs["x"].surrogate, str(report)
+
+
+PARTS: list[Slope] = [
+    lambda c: (c.clamp(min=0), c.clamp(max=0)), lambda c: (c.relu(), -(-c).relu()),
+    lambda c: (c.clamp(min=2), c.clamp(max=2)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("parts", PARTS)
+def test_a_branch_that_is_forgotten_is_no_surrogate(parts: Slope) -> None:
+    """Both parts of one value: their gradient is that of the part that it is in."""
+
+    class Upwind(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, c: Any, u: Any, v: Any) -> Any:
+            ctx.save_for_backward(c, u, v)
+            above, below = parts(c)
+            return above * u + below * v
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            c, u, v = ctx.saved_tensors
+            above, below = parts(c)
+            return g * (u + v), g * above, g * below
+
+    report = sg.verify(Upwind, "n", "n", "n", suggest=False)
+    assert report.inputs["c"].verdict == sg.REFUTED
+
+
 @pytest.mark.parametrize(
     "slope", [lambda g: g / g.norm(), lambda g: g + 1, lambda g: g * g, lambda g: -g.clamp(max=2)]
 )
