@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from symgrad.budgets import LONGEST_PIECE, MOST_STATE_ROUNDS, VERDICT_SECONDS, WIDER_REPAIR_SECONDS
 from symgrad.deadline import TimeUp, check, limited
-from symgrad.declarations import Declared, read
+from symgrad.declarations import Declared, read, specs_in
 from symgrad.errors import (
     BuildError,
     CacheError,
@@ -138,7 +138,12 @@ def asked_for(
     function: AnyFunction, declared: Declared | None, specs: Any = (), static: Static = None,
     assume: Assume = None, order: int = 1,
 ) -> Request:  # fmt: skip
-    """The request for what is stated, and for what is declared in a file where nothing is."""
+    """The request for what is stated, and for what is declared in a file where nothing is.
+
+    One text may state the shapes of all tensors, as in the shell: ``"n m; m"``.
+    """
+    if len(specs) == 1 and isinstance(specs[0], str) and ";" in specs[0]:
+        specs = specs_in(specs[0])
     if declared is None:
         return requested(function, specs, static, assume, order)
     values = {**declared.static, **(static or {})}

@@ -30,7 +30,7 @@ from symgrad.frontend.guests import shaped
 from symgrad.frontend.spec import TensorSpec, annotated_spec, as_spec
 from symgrad.ir.assume import Assumption, Stated, check_names, joined, parse_all
 from symgrad.ir.dim import Atom, Dim, Size
-from symgrad.ir.dtype import float64
+from symgrad.ir.dtype import float64, int64
 from symgrad.plain_values import PlainArgument
 
 AnyFunction = type[Function] | Function
@@ -296,7 +296,18 @@ def bind(
         binder.take(parameter)
     found = Request(function, binder.finish(), init, order=order, specs=specs)
     symbols = parse_all((name, "constant, number") for name in binder.symbols)
-    return replace(found, assumptions=(*_assumptions(found, facts), *symbols))
+    assumptions = (*_assumptions(found, facts), *symbols)
+    indices = {known.name for known in assumptions if known.kind == "index"}
+    arguments = tuple(_as_index(one) if one.name in indices else one for one in found.arguments)
+    return replace(found, arguments=arguments, assumptions=assumptions)
+
+
+def _as_index(argument: Argument) -> Argument:
+    """A tensor of int64, where its dtype is not stated: it is declared to hold indices."""
+    spec = argument.spec
+    if spec is None or spec.dtype is not None:
+        return argument
+    return replace(argument, spec=replace(spec, dtype=int64))
 
 
 def _assumptions(request: Request, stated: Mapping[str, str]) -> tuple[Assumption, ...]:

@@ -164,7 +164,7 @@ def _value(tree: ast.expr, word: str, text: str) -> Dim:
 def _unreadable(word: str, text: str) -> SpecError:
     return SpecError(
         f"{word!r} in {text!r} is not a size",
-        hint='one string a tensor: "n m", "m"; with ";" on the command line only'
+        hint='one string a tensor: "n m", "m"; or one string for all: "n m; m"'
         if ";" in text
         else 'sizes are names, integers, or arithmetic of them without blanks: "n 3 2*m+1"',
     )

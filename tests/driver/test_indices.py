@@ -73,3 +73,22 @@ def test_places_are_checked_again_by_backward(rows: str) -> None:
             places[1] = wrong
             with pytest.raises(KernelArgumentError):
                 op.backward(residuals, y)
+
+
+class PickedRow(sg.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, labels: Any) -> Any:
+        ctx.save_for_backward(labels)
+        ctx.size = x.shape[1]
+        return x.gather(1, labels[:, None])
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (labels,) = ctx.saved_tensors
+        return g * sg.nn.functional.one_hot(labels, ctx.size).to(g.dtype), None
+
+
+@pytest.mark.parametrize("specs", [("n c", "n"), ("n c; n",), ("n c", "i64[n]"), ("n c; i64[n]",)])
+def test_what_is_declared_an_index_is_of_integers(specs: tuple[str, ...]) -> None:
+    report = sg.verify(PickedRow, *specs, assume={"labels": "index c"}, suggest=False)
+    assert report.verdict is sg.PROVED, str(report)
