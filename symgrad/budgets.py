@@ -383,6 +383,8 @@ MOST_PLANS = 8192
 """Plans of eager operations that are kept."""
 MOST_REGIONS = 8
 """Regions of a plain number, beside that of its default, in which a backward is judged."""
+MOST_ARGUMENT_VALUES, MOST_COMBINATIONS = 8, 4
+"""Other values of a plain argument that are judged; combinations of such values of several."""
 MOST_READY = 4096
 """Calls of one compiled function whose kernels are found at once."""
 MOST_WRITE_PLANS = 2048

@@ -259,15 +259,20 @@ def _for_all_sizes(request: Request, suggest: bool) -> Report:
 
 
 def _for_values(request: Request, suggest: bool) -> Report:
-    """The verdict for all values of plain numbers."""
+    """The verdict for all values of plain numbers, and for those that are told apart."""
+    from symgrad.arguments import with_other_values
     from symgrad.quantify import for_all_values
 
+    def judge(one: Request) -> Report:
+        return _for_guesses(one, suggest=False)
+
+    def first(one: Request) -> Report:
+        return _for_guesses(one, suggest=suggest)
+
     found = for_all_values(
-        request, lambda repaired: _for_guesses(request, suggest and repaired),
-        lambda one: _for_guesses(one, suggest=False),
-        lambda one: _for_guesses(one, suggest=suggest),
+        request, lambda repaired: _for_guesses(request, suggest and repaired), judge, first
     )  # fmt: skip
-    return found.report
+    return with_other_values(request, found, judge, first)
 
 
 def _with_repairs_for_all(request: Request, report: Report) -> Report:

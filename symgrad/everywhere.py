@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from symgrad.deadline import TimeUp
 from symgrad.errors import SymgradError
-from symgrad.frontend.plain import numbers
+from symgrad.frontend.plain import defaults
 from symgrad.frontend.request import AnyFunction, Request, presences
 from symgrad.proof.judge.protocol import VARIANTS
 from symgrad.proof.report.distinct import is_left_out
@@ -38,7 +38,7 @@ def is_more(request: Request, report: Report) -> bool:
     if repaired is None:
         return False
     several = request.guess is not None or request.batches or presences(request)
-    return bool(several or numbers(request) or repaired.asks)
+    return bool(several or defaults(request) or repaired.asks)
 
 
 def checked(report: Report, again: Request, judge: Judge, part: Judge) -> Report:

@@ -4,8 +4,8 @@ In: a request, what judges it, what judges other requests.  Out: ``Quantified``:
 plain numbers that nobody stated are symbols, and the requests that it is about.
 
 A number is taken for any real (or any integer, where the default is one) first.  If that is proved
-under no condition, the default need not be judged.  Otherwise it is, and then any number of the
-sign of the default.  Where nothing else is proved, or more would have to be assumed than for the
+under no condition, the default need not be judged.  Otherwise it is, and then any number but the
+one that a condition leaves out, or any of the sign of the default.  Where nothing else is proved, or more would have to be assumed than for the
 default, the default stays, and the report names it.  Where the program compares a number with
 literals, the numbers on the other sides of them are judged by themselves; what is proved there is
 part of the verdict, and the rest is noted.
@@ -13,10 +13,13 @@ part of the verdict, and the rest is noted.
 
 from __future__ import annotations
 
+import ast
+import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +40,9 @@ from symgrad.proof.report.verdict import Verdict
 if TYPE_CHECKING:
     from symgrad.proof.oracle.subject import Subject
 
-ANY, SIGN, VALUE = range(3)
+ANY, CUT, SIGN, VALUE = range(4)
+"""All values of a number; those on the default's side of one at which the proof has a hole; those
+of the default's sign; the default."""
 _AGREEMENT = 1e-7
 """Relative differences below it are rounding: a literal is folded by Python, or by the trace."""
 
@@ -67,10 +72,17 @@ class Piece:
 
 @dataclass(frozen=True)
 class Quantified:
-    """A report, and the pieces that it is about; none where no number is a symbol."""
+    """A report, and the pieces that it is about; none where no number is a symbol.
+
+    ``points``: values at which backward is wrong, or may be.  ``general``: the report on many
+    values, those of ``regions``, where it is refuted and has repairs.
+    """
 
     report: Report
     pieces: tuple[Piece, ...] = ()
+    points: tuple[Mapping[str, int | float], ...] = ()
+    general: Report | None = None
+    regions: Mapping[str, Region] = field(default_factory=dict)
 
     @property
     def unions(self) -> dict[str, Union]:
@@ -104,14 +116,21 @@ def _found(
 ) -> Quantified:  # fmt: skip
     search = _Search(request, default, judge, first, values)
     try:
-        return search.run()
+        found = search.run()
     except (Exception, TimeUp):  # whatever fails here, the verdict on the default stands
-        return Quantified(search.report)
+        found = Quantified(search.report)
+    return replace(
+        found, points=tuple(search.points), general=search.general, regions=search.regions
+    )  # fmt: skip
 
 
 @dataclass
 class _Search:
-    """``notes``: what is not proved, and where; ``general``: the first report on many values."""
+    """``notes``: what is not proved, and where; ``general``: the first report on many values.
+
+    ``points``: values at which backward is wrong, or may be.  ``holes``: by number a value but for
+    which there is a proof for all.
+    """
 
     request: Request
     default: Default
@@ -119,6 +138,8 @@ class _Search:
     first: Judge
     values: Mapping[str, int | float]
     notes: list[str] = field(default_factory=list)
+    points: list[Mapping[str, int | float]] = field(default_factory=list)
+    holes: dict[str, Fraction] = field(default_factory=dict)
     complete: bool = False
     general: Report | None = None
     regions: Mapping[str, Region] = field(default_factory=dict)
@@ -141,7 +162,7 @@ class _Search:
         plain = trace_request(self.request)
         wrong, rests = "", tuple[Condition, ...]()
         while any(level < VALUE for level in levels.values()):
-            regions = _regions(self.values, levels)
+            regions = self._regions(levels)
             general, found = self._judged(self.request, regions, plain, self.first)
             if self.general is None and found is not None:
                 self.general, self.regions = found, regions
@@ -150,6 +171,7 @@ class _Search:
                 continue
             assert found is not None
             holds = found.verdict is Verdict.PROVED
+            self.points += _points(found, self.values)
             wrong, rests = (wrong, rests) if wrong else (_wrong(found), _rests(found, self.values))
             if holds and self._is_no_less(found):
                 return self._with_others(Piece(general, regions), found, levels)
@@ -157,8 +179,10 @@ class _Search:
                 return Quantified(_said(Quantified(found, (Piece(general, regions),)), ()))
             if self.report.verdict is not Verdict.PROVED:
                 return self._for_others(found, regions)
+            if holds and levels == dict.fromkeys(levels, ANY):
+                self.holes = _holes(found, self.values)
             for name in (_spoken_of(found, regions) if holds else None) or regions:
-                levels[name] = _next(levels[name], self.values[name])
+                levels[name] = self._next(name, levels[name])
         notes = (wrong,) if wrong else ()
         report = replace(self.report, notes=(*self.report.notes, *notes))
         return Quantified(_resting(report, rests))
@@ -196,6 +220,21 @@ class _Search:
             _blame(regions)
         return general, None
 
+    def _regions(self, levels: Mapping[str, int]) -> dict[str, Region]:
+        """The values that each number is taken for."""
+        regions = {name: Region(name, self.values[name]) for name in levels if levels[name] < VALUE}
+        for name, region in regions.items():
+            if levels[name] == CUT:
+                region.to_side(self.holes[name])
+            elif levels[name] == SIGN:
+                region.to_side(Fraction(0))
+        return regions
+
+    def _next(self, name: str, level: int) -> int:
+        if level == ANY and name in self.holes:
+            return CUT
+        return SIGN if level < SIGN and self.values[name] != 0 else VALUE
+
     # -- the other sides of comparisons
 
     def _with_others(
@@ -204,13 +243,17 @@ class _Search:
         """The report on a piece that is proved, and on what is proved beside it."""
         apart = [
             name for name, one in first.regions.items()
-            if levels[name] == ANY and not one.is_everything
+            if levels[name] in (ANY, CUT) and not one.is_everything
         ]  # fmt: skip
         judged = list(self._others(first.regions, apart))
         proved = [one for one in judged if one[1].verdict is Verdict.PROVED]
         if len(apart) > 1 and not (self.complete and len(proved) == len(judged)):
             proved = []  # what is proved is no region of each number by itself
         self.notes += [_noted(*one) for one in judged if one not in proved]
+        self.points += [
+            {name: one.value for name, one in piece.regions.items() if name in apart}
+            for piece, other in judged if other.verdict is Verdict.REFUTED
+        ]  # fmt: skip
         pieces = (first, *(piece for piece, _ in proved))
         done = Quantified(found, pieces)
         if all(one.is_point for one in done.unions.values()):
@@ -236,7 +279,8 @@ class _Search:
         """
         self.complete = False
         refused = False
-        todo = _rest({name: Region(name, self.values[name]) for name in apart}, regions)
+        every = {name: Region(name, self.values[name]) for name in apart}
+        todo = [one for one in _rest(every, regions) if self._leave_holes(one)]
         for _ in range(MOST_REGIONS):
             if not todo:
                 break
@@ -258,6 +302,15 @@ class _Search:
                 yield piece, found
         self.complete = not todo and not refused
 
+    def _leave_holes(self, box: Mapping[str, Region]) -> bool:
+        """Take the holes out of a box; is anything left?"""
+        for name, hole in self.holes.items():
+            if name in box and box[name].holds(float(hole)):
+                if box[name].is_point:
+                    return False
+                box[name].to_side(hole)
+        return True
+
     def _refused(self, regions: dict[str, Region]) -> dict[str, Region]:
         """The values for which forward raises what it raises for those of the regions."""
         with suppress(SymgradError):
@@ -269,6 +322,16 @@ class _Search:
         sample = with_values(self.request, {name: one.value for name, one in regions.items()})
         general, found = self._judged(self.request, regions, trace_request(sample))
         return Piece(general, regions), found
+
+
+def with_general_repairs(report: Report, found: Quantified) -> Report | None:
+    """A report with the repairs for many values; None where what is wrong in it has no such."""
+    wrong = [name for name, one in report.inputs.items() if one.verdict is Verdict.REFUTED]
+    general = found.general
+    known = {} if general is None else general.inputs
+    if general is None or not all(name in known and known[name].suggestion for name in wrong):
+        return None
+    return _repaired(report, general, wrong, found.regions)
 
 
 def _repaired(
@@ -301,15 +364,6 @@ def _rest(box: Mapping[str, Region], inner: Mapping[str, Region]) -> list[dict[s
     return found
 
 
-def _regions(values: Mapping[str, Any], levels: Mapping[str, int]) -> dict[str, Region]:
-    """The values that each number is taken for."""
-    regions = {name: Region(name, values[name]) for name in levels if levels[name] < VALUE}
-    for name, region in regions.items():
-        if levels[name] == SIGN:
-            region.to_sign()
-    return regions
-
-
 def _wrong(report: Report) -> str:
     """What to note where backward is wrong for other values than the default; may be empty."""
     shown = _refuted(report)
@@ -332,6 +386,64 @@ def _rests(report: Report, values: Mapping[str, int | float]) -> tuple[Condition
         )
         for name, value in moved.items()
     )
+
+
+def _points(
+    report: Report, values: Mapping[str, int | float]
+) -> Iterator[Mapping[str, int | float]]:  # fmt: skip
+    """The numbers of counterexamples."""
+    for one in report.inputs.values():
+        known = {} if one.counterexample is None else one.counterexample.inputs
+        found = {name: known[name] for name in values if name in known}
+        if found:
+            yield found
+
+
+def _holes(report: Report, values: Mapping[str, int | float]) -> dict[str, Fraction]:
+    """The values of numbers, but 0, at which alone conditions of a proof exclude something."""
+    found: dict[str, Fraction] = {}
+    for one in _assumptions(report):
+        for name in values:
+            hole = _root(one.code, name) if one.excepted else None
+            if hole and hole == found.setdefault(name, hole) != values[name]:
+                continue
+            if re.search(rf"\b{name}\b", one.text):
+                found[name] = Fraction(0)
+    return {name: hole for name, hole in found.items() if hole}
+
+
+def _root(code: str, name: str) -> Fraction | None:
+    """The number for which an equality in one number holds; None where it may be another thing."""
+    with suppress(Exception):  # it is no such equality
+        body = ast.parse(code, mode="eval").body
+        assert isinstance(body, ast.Compare) and isinstance(body.ops[0], ast.Eq)
+        assert len(body.ops) == 1
+        at = [_computed(body.left, name, x) - _computed(body.comparators[0], name, x) for x in _AT]
+        slope = at[1] - at[0]
+        return -at[0] / slope if at[2] == at[0] + 2 * slope else None
+    return None
+
+
+_AT = (Fraction(0), Fraction(1), Fraction(2))
+
+
+def _computed(node: ast.expr, name: str, value: Fraction) -> Fraction:
+    """What an expression is at a value of a number.  Raises for what is no polynomial in it."""
+    if isinstance(node, ast.BinOp):
+        left, right = _computed(node.left, name, value), _computed(node.right, name, value)
+        found: Fraction = _OPERATIONS[type(node.op)](left, right)
+        return found
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return -_computed(node.operand, name, value)
+    if isinstance(node, ast.Constant):
+        return Fraction(str(node.value))
+    assert isinstance(node, ast.Name) and node.id == name
+    return value
+
+
+_OPERATIONS: Mapping[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+}  # fmt: skip
 
 
 def _resting(report: Report, rests: Sequence[Condition]) -> Report:
@@ -372,10 +484,6 @@ def _noted(piece: Piece, report: Report) -> str:
 
 def _once(notes: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(notes))
-
-
-def _next(level: int, value: float) -> int:
-    return SIGN if level == ANY and value != 0 else VALUE
 
 
 def _trace(general: Request, regions: Mapping[str, Region], plain: FunctionGraphs) -> None:

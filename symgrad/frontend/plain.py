@@ -86,9 +86,9 @@ class Region:
             return False
         return self.high is None or (value < self.high if self.high_open else value <= self.high)
 
-    def to_sign(self) -> None:
-        """Shrink to the numbers of the value's sign."""
-        (self._above if self.value > 0 else self._below)(Fraction(0), is_open=True)
+    def to_side(self, bound: Fraction) -> None:
+        """Shrink to the numbers on the value's side of another one."""
+        (self._above if self.value > bound else self._below)(bound, is_open=True)
 
     def _above(self, bound: Fraction, *, is_open: bool) -> None:
         if self.low is None or (bound, is_open) > (self.low, self.low_open):
@@ -262,6 +262,14 @@ def _number(value: Fraction) -> str:
 
 def numbers(request: Request) -> dict[str, int | float]:
     """The plain numbers of a request that nobody stated: the defaults that forward takes."""
+    return {
+        name: value for name, value in defaults(request).items()
+        if type(value) in (int, float) and math.isfinite(value)
+    }  # fmt: skip
+
+
+def defaults(request: Request) -> dict[str, Any]:
+    """The plain arguments of forward that nobody stated, and their defaults."""
     known = {one.name: one for one in request.arguments}
     found = {}
     sizes = {*request.sizes, *request.batches.values()}
@@ -272,12 +280,11 @@ def numbers(request: Request) -> dict[str, int | float]:
         argument = known.get(one.name)
         if one.name in sizes:
             continue  # a report could not tell the two apart
-        if one.kind not in kinds:
+        if one.kind not in kinds or one.default is one.empty:
             continue
         if argument is not None and (argument.is_tensor or argument.given):
             continue
-        if type(one.default) in (int, float) and math.isfinite(one.default):
-            found[one.name] = one.default
+        found[one.name] = one.default
     return found
 
 
@@ -295,17 +302,17 @@ def with_regions(request: Request, regions: Mapping[str, Region]) -> Request:
     return _with(request, regions, with_facts)
 
 
-def with_values(request: Request, values: Mapping[str, int | float]) -> Request:
-    """The request with other numbers, in all shapes that are inferred for it too."""
+def with_values(request: Request, values: Mapping[str, Any]) -> Request:
+    """The request with other plain arguments, in all shapes that are inferred for it too."""
     return _with(request, values, lambda one: one)
 
 
 def _with(
     request: Request, values: Mapping[str, Any], change: Callable[[Request], Request]
 ) -> Request:
-    """The request, and each that is inferred for it, with these values for its numbers, changed."""
+    """The request, and each that is inferred for it, with these plain arguments, changed."""
     known = {one.name for one in request.arguments}
-    passed = numbers(request)
+    passed = defaults(request)
     arguments = tuple(
         replace(one, value=values[one.name]) if _is_default(one, values) else one
         for one in request.arguments

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from symgrad.errors import ShapeError, UnsupportedOpError, counted
+from symgrad.frontend.asked import used_as_axis
 from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import as_dtype
 from symgrad.frontend.kinds import OperationTypeError, refused
@@ -42,6 +43,7 @@ def axis_of(axis: Any, rank: int) -> int:
             f"axis {axis} is out of range for a tensor with {counted(rank, 'axis')}",
             location=here(),
         )
+    used_as_axis(axis)
     return axis % max(rank, 1)
 
 

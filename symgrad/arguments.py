@@ -1,0 +1,251 @@
+"""Is a backward right at the other values of plain arguments that nobody stated?
+
+In: a request, the verdict on the defaults and on numbers that are symbols, what judges requests.
+Out: one report for all of it.
+
+Texts, truth values, options that are None and integers are judged at what the program tells apart
+(``symgrad.frontend.asked``); numbers that are fixed, at a few plain ones of the default's sign.
+Where backward is wrong at one of them, that is the verdict; a value at which forward raises is
+none.  What is proved is part of the verdict.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from symgrad.budgets import MOST_COMBINATIONS
+from symgrad.deadline import TimeUp, part
+from symgrad.errors import SymgradError, is_limit
+from symgrad.frontend.asked import other_values
+from symgrad.frontend.plain import defaults, numbers, with_regions, with_values
+from symgrad.frontend.request import Request
+from symgrad.frontend.trace import trace_request
+from symgrad.plain_values import described
+from symgrad.proof.report.merge import with_conditions
+from symgrad.proof.report.records import Report
+from symgrad.proof.report.verdict import Verdict
+from symgrad.quantify import Judge, Quantified, with_general_repairs
+
+_SHARE = 0.3
+"""The part of the time that is left that a verdict on some values may take."""
+_WRONG = (Verdict.REFUTED, Verdict.SURROGATE)
+_PLAIN = (0.5, 2.0, 0.25)
+"""Numbers that are easy to read."""
+_LEAST, _MOST = 0.1, 10.0
+"""Sizes of numbers in whose place these stand."""
+
+Values = Mapping[str, Any]
+
+
+def with_other_values(request: Request, found: Quantified, judge: Judge, first: Judge) -> Report:
+    """The report, judged at other values of plain arguments as well.
+
+    ``first``: judges, and looks for repairs.
+    """
+    if found.report.verdict in _WRONG:
+        return found.report
+    return _Others(request, found, judge, first).run()
+
+
+@dataclass
+class _Others:
+    """``proved``: the reports that are, by the values that are not the defaults."""
+
+    request: Request
+    found: Quantified
+    judge: Judge
+    first: Judge
+    proved: dict[tuple[tuple[str, Any], ...], Report] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def run(self) -> Report:
+        """The report on all values."""
+        for name, value in _open(self.request, self.found).items():
+            for other in self._values(name, value):
+                wrong = self._wrong_at({name: other})
+                if wrong is not None:
+                    return wrong
+        return self._together()
+
+    def _values(self, name: str, default: Any) -> Iterator[Any]:
+        """The values at which an argument is judged, beside its default."""
+        known = [default]
+        for one in self._wanted(name, default):
+            if not any(type(one) is type(other) and one == other for other in known):
+                known.append(one)
+                yield one
+
+    def _wanted(self, name: str, default: Any) -> Iterator[Any]:
+        if name in numbers(self.request):
+            union = self.found.unions.get(name) if self.found.pieces else None
+            points = [one[name] for one in self.found.points if name in one]
+            for value in (*_plain(default), *points):
+                outside = union is None or not any(one.holds(value) for one in union.regions)
+                if outside and _is_alike(value, default):
+                    yield value
+        if type(default) is not float:
+            yield from other_values(
+                self.request, default,
+                lambda value: trace_request(with_values(self.request, {name: value})),
+            )  # fmt: skip
+
+    # -- judging
+
+    def _wrong_at(self, values: Values) -> Report | None:
+        """The report at values if backward is wrong there; else it is kept, or noted."""
+        report, whole = self._for_numbers(values), True
+        if report is None:
+            report, whole = self._at(values, self.judge), not self.found.pieces
+        if report is None:
+            return None
+        if report.verdict in _WRONG:
+            return self._refuted(values)
+        if report.verdict is Verdict.PROVED and whole:
+            self.proved[tuple(values.items())] = report
+        else:
+            alone = "" if whole else ", the numbers being their defaults"
+            self.notes.append(f"for {_said(values)}{alone} it is {report.verdict}")
+        return None
+
+    def _refuted(self, values: Values) -> Report | None:
+        """The report where the other numbers are their defaults: wrong, with a repair."""
+        report, general = None, self.found.general
+        if general is not None:
+            plain = self._at(values, self.judge)
+            report = None if plain is None else with_general_repairs(plain, self.found)
+        report = report or self._at(values, self.first)
+        if report is None:
+            return None
+        said = f"with the defaults it is {self.found.report.stated}"
+        return replace(report, notes=(*report.notes, said))
+
+    def _for_numbers(self, values: Values) -> Report | None:
+        """The verdict for all that numbers are proved for, if it is PROVED."""
+        reports: dict[str, Report] = {}
+        for piece in self.found.pieces:
+            points = {name: one.value for name, one in piece.regions.items() if one.is_point}
+            symbols = {
+                name: one.copy() for name, one in piece.regions.items()
+                if not one.is_point and name not in values
+            }  # fmt: skip
+            before = {name: one.copy() for name, one in symbols.items()}
+            request = with_values(self.request, {**points, **values})
+            report = self._verdict(with_regions(request, symbols), self.judge)
+            if report is None or report.verdict is not Verdict.PROVED or symbols != before:
+                return None
+            reports[f"where {piece.condition}"] = report
+        if not reports:
+            return None
+        (_, report), *others = reports.items()
+        return with_conditions(report, dict(others))
+
+    def _at(self, values: Values, judge: Judge) -> Report | None:
+        return self._verdict(with_values(self.request, values), judge, _said(values))
+
+    def _verdict(self, request: Request, judge: Judge, said: str = "") -> Report | None:
+        """The report; None where forward raises, and where there is none in time."""
+        try:
+            with part(_SHARE):
+                trace_request(request)
+                return judge(request)
+        except SymgradError as error:
+            why = error.what if is_limit(error) else ""
+        except TimeUp as error:
+            why = str(error)
+        except Exception:  # whatever forward raises
+            why = ""
+        if said and why:
+            self.notes.append(f"not judged for {said}: {why}")
+        return None
+
+    # -- what is proved
+
+    def _together(self) -> Report:
+        """The report on the defaults and all that is proved beside them."""
+        report = self.found.report
+        fixed = {name for name, _ in report.values}
+        alone = {
+            name: [value for ((other, value),) in self.proved if other == name]
+            for ((name, _),) in self.proved if name in fixed
+        }  # fmt: skip
+        values = defaults(self.request)
+        every = {name: [values[name], *others] for name, others in alone.items()}
+        wrong = self._wrong_combination(every)
+        if wrong is not None:
+            return wrong
+        known = all(one in self.proved for one in _combinations(every))
+        if report.verdict is not Verdict.PROVED or not known:
+            for name, others in alone.items():
+                self.notes.append(f"for {_either(name, others)} it is PROVED, all else as it is")
+            return self._noted(report)
+        reports = {f"for {_said(dict(one))}": self.proved[one] for one in self.proved}
+        texts = tuple(_either(name, own) for name, own in every.items())
+        return self._noted(
+            replace(
+                with_conditions(report, reports),
+                values=tuple(pair for pair in report.values if pair[0] not in every),
+                quantified=(*report.quantified, *texts),
+            )
+        )
+
+    def _wrong_combination(self, every: Mapping[str, Sequence[Any]]) -> Report | None:
+        """The report for a combination at which backward is wrong, of a few; None for none."""
+        todo = [one for one in _combinations(every) if one not in self.proved]
+        for one in todo if len(todo) <= MOST_COMBINATIONS else ():
+            wrong = self._wrong_at(dict(one))
+            if wrong is not None:
+                return wrong
+        return None
+
+    def _noted(self, report: Report) -> Report:
+        return replace(report, notes=tuple(dict.fromkeys((*report.notes, *self.notes))))
+
+
+def _open(request: Request, found: Quantified) -> dict[str, Any]:
+    """The arguments that have other values: all but numbers that may be any."""
+    unions = found.unions if found.pieces else {}
+    known = {name for name, one in unions.items() if not one.condition}
+    return {
+        name: value for name, value in defaults(request).items()
+        if name not in known and (value is None or type(value) in (bool, int, float, str))
+    }  # fmt: skip
+
+
+def _plain(default: float) -> Iterator[float]:
+    """Numbers of about the size of a default; of an integer, the next ones."""
+    if type(default) is int:
+        yield from (default + 1, default + 2) if default >= 0 else ()
+    elif default == 0 or _LEAST <= abs(default) <= _MOST:
+        yield from (-one if default < 0 else one for one in _PLAIN)
+    else:
+        yield from (default / 2, 2 * default)
+
+
+def _is_alike(value: float, default: float) -> bool:
+    """Has it the sign of the default?  Beside 0 these are the positive numbers."""
+    return value > 0 if default >= 0 else value < 0
+
+
+def _combinations(every: Mapping[str, Sequence[Any]]) -> Iterator[tuple[tuple[str, Any], ...]]:
+    """The choices of one value for each argument, without those that are defaults."""
+    for values in itertools.product(*every.values()):
+        changed = tuple(
+            (name, value) for (name, own), value in zip(every.items(), values, strict=True)
+            if value is not own[0]
+        )  # fmt: skip
+        if changed:
+            yield changed
+
+
+def _said(values: Values) -> str:
+    return ", ".join(f"{name} = {described(value)}" for name, value in values.items())
+
+
+def _either(name: str, values: Sequence[Any]) -> str:
+    """``dim = -1 or 0``."""
+    if all(type(one) in (int, float) for one in values):
+        values = sorted(values)
+    return f"{name} = {' or '.join(map(described, values))}"
