@@ -25,8 +25,8 @@ from symgrad.frontend.request import Request
 from symgrad.frontend.trace import trace_request
 from symgrad.plain_values import described
 from symgrad.proof.report.merge import with_conditions
-from symgrad.proof.report.records import Report
-from symgrad.proof.report.verdict import Verdict
+from symgrad.proof.report.records import InputReport, Report
+from symgrad.proof.report.verdict import FAILED, Verdict
 from symgrad.quantify import Judge, Quantified, with_general_repairs
 
 _SHARE = 0.3
@@ -102,7 +102,7 @@ class _Others:
         if report is None:
             return None
         if report.verdict in _WRONG:
-            return self._refuted(values)
+            return None if _is_beyond(values, report) else self._refuted(values)
         if report.verdict is Verdict.PROVED and whole:
             self.proved[tuple(values.items())] = report
         else:
@@ -116,11 +116,13 @@ class _Others:
         if general is not None:
             plain = self._at(values, self.judge)
             report = None if plain is None else with_general_repairs(plain, self.found)
-        report = report or self._at(values, self.first)
+        if report is None:
+            report = self._at(values, self.first)
         if report is None:
             return None
         said = f"with the defaults it is {self.found.report.stated}"
-        return replace(report, notes=(*report.notes, said))
+        inputs = {name: _without_found(one) for name, one in report.inputs.items()}
+        return replace(report, inputs=inputs, notes=(*report.notes, said))
 
     def _for_numbers(self, values: Values) -> Report | None:
         """The verdict for all that numbers are proved for, if it is PROVED."""
@@ -179,15 +181,15 @@ class _Others:
         known = all(one in self.proved for one in _combinations(every))
         if report.verdict is not Verdict.PROVED or not known:
             for name, others in alone.items():
-                self.notes.append(f"for {_either(name, others)} it is PROVED, all else as it is")
+                said = f"for {name} = {_either(others)} it is PROVED"
+                self.notes.append(f"{said}, the other arguments being their defaults")
             return self._noted(report)
         reports = {f"for {_said(dict(one))}": self.proved[one] for one in self.proved}
-        texts = tuple(_either(name, own) for name, own in every.items())
+        texts = {name: _either(own) for name, own in every.items()}
         return self._noted(
             replace(
                 with_conditions(report, reports),
-                values=tuple(pair for pair in report.values if pair[0] not in every),
-                quantified=(*report.quantified, *texts),
+                values=tuple((name, texts.get(name, text)) for name, text in report.values),
             )
         )
 
@@ -229,6 +231,17 @@ def _is_alike(value: float, default: float) -> bool:
     return value > 0 if default >= 0 else value < 0
 
 
+def _is_beyond(values: Values, report: Report) -> bool:
+    """Does backward raise for a real number?  Forward may be infinite there, as torch divides."""
+    fails = any(one.reason.startswith(FAILED) for one in report.inputs.values())
+    return fails and any(type(one) is float for one in values.values())
+
+
+def _without_found(one: InputReport) -> InputReport:
+    """A report without sufficient conditions, which hold for these values alone."""
+    return replace(one, conditions=tuple(c for c in one.conditions if c.kind != "found"))
+
+
 def _combinations(every: Mapping[str, Sequence[Any]]) -> Iterator[tuple[tuple[str, Any], ...]]:
     """The choices of one value for each argument, without those that are defaults."""
     for values in itertools.product(*every.values()):
@@ -244,8 +257,8 @@ def _said(values: Values) -> str:
     return ", ".join(f"{name} = {described(value)}" for name, value in values.items())
 
 
-def _either(name: str, values: Sequence[Any]) -> str:
-    """``dim = -1 or 0``."""
+def _either(values: Sequence[Any]) -> str:
+    """``-1 or 0``."""
     if all(type(one) in (int, float) for one in values):
         values = sorted(values)
-    return f"{name} = {' or '.join(map(described, values))}"
+    return " or ".join(map(described, values))

@@ -99,6 +99,7 @@ def _failing(before: Report, reports: Sequence[tuple[str, Report]], name: str) -
         if not _is_proved(report, name):
             own = report.inputs.get(name)
             verdict = "not judged" if own is None else str(own.verdict)
+            verdict += report.given if report.given != before.given else ""
             return f"{verdict} for {shapes}" if shapes else verdict
     known = {finding.name: finding.verdict for finding in before.protocol}
     for finding in reports[0][1].protocol:

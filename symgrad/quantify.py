@@ -5,10 +5,10 @@ plain numbers that nobody stated are symbols, and the requests that it is about.
 
 A number is taken for any real (or any integer, where the default is one) first.  If that is proved
 under no condition, the default need not be judged.  Otherwise it is, and then any number but the
-one that a condition leaves out, or any of the sign of the default.  Where nothing else is proved, or more would have to be assumed than for the
-default, the default stays, and the report names it.  Where the program compares a number with
-literals, the numbers on the other sides of them are judged by themselves; what is proved there is
-part of the verdict, and the rest is noted.
+one that a condition leaves out, or any of the sign of the default.  Where nothing else is proved,
+or more would have to be assumed than for the default, the default stays, and the report names it.
+Where the program compares a number with literals, the numbers on the other sides of them are judged
+by themselves; what is proved there is part of the verdict, and the rest is noted.
 """
 
 from __future__ import annotations
@@ -416,8 +416,9 @@ def _root(code: str, name: str) -> Fraction | None:
     """The number for which an equality in one number holds; None where it may be another thing."""
     with suppress(Exception):  # it is no such equality
         body = ast.parse(code, mode="eval").body
-        assert isinstance(body, ast.Compare) and isinstance(body.ops[0], ast.Eq)
+        assert isinstance(body, ast.Compare)
         assert len(body.ops) == 1
+        assert isinstance(body.ops[0], ast.Eq)
         at = [_computed(body.left, name, x) - _computed(body.comparators[0], name, x) for x in _AT]
         slope = at[1] - at[0]
         return -at[0] / slope if at[2] == at[0] + 2 * slope else None
@@ -437,7 +438,8 @@ def _computed(node: ast.expr, name: str, value: Fraction) -> Fraction:
         return -_computed(node.operand, name, value)
     if isinstance(node, ast.Constant):
         return Fraction(str(node.value))
-    assert isinstance(node, ast.Name) and node.id == name
+    assert isinstance(node, ast.Name)
+    assert node.id == name
     return value
 
 

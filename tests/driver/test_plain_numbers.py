@@ -439,11 +439,11 @@ def test_kernels_with_numbers_agree_with_torch(text: str) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("CeluByOutput", "for all real alpha > 0"), ("HuberByClamp", "for all real delta > 0"),
-        ("CeluForOne", "for alpha = 1.0"), ("HuberBySquare", "for delta = 1.0"),
+        ("CeluByOutput", "PROVED for all real alpha > 0"),
+        ("HuberByClamp", "PROVED for all real delta > 0"),
+        ("CeluForOne", "REFUTED for alpha = 0.5"), ("HuberBySquare", "REFUTED for delta = 0.5"),
     ],
 )  # fmt: skip
 def test_a_positive_number_is_no_part_of_where_a_comparison_changes(name: str, said: str) -> None:
     report = sg.verify(over_symgrad("plain_values")[name].function, "n")
-    assert report.verdict is sg.PROVED
-    assert said in str(report).splitlines()[0]
+    assert report.stated == said

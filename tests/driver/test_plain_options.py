@@ -1,0 +1,215 @@
+"""Texts, truth values and integers that nobody stated: judged at what the program tells apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import symgrad as sg
+
+Forward = Callable[..., Any]
+
+
+def verdict(forward: Forward, backward: Forward, *specs: str, **how: Any) -> Any:
+    """The report on a Function of these two."""
+    members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    return sg.verify(type("Op", (sg.Function,), members), *(specs or ("n m",)), **how)
+
+
+def reduced(x: Any, reduction: str) -> Any:
+    if reduction == "mean":
+        return x.mean()
+    return x.sum() if reduction == "sum" else x
+
+
+def squares(ctx: Any, x: Any, reduction: str = "mean") -> Any:
+    ctx.save_for_backward(x)
+    ctx.reduction = reduction
+    return reduced(x * x, reduction)
+
+
+def of_squares(divided: Callable[[str], bool]) -> Forward:
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return 2 * g * x / (x.numel() if divided(ctx.reduction) else 1), None
+
+    return backward
+
+
+@pytest.mark.slow
+def test_a_text_is_judged_at_each_literal() -> None:
+    right = verdict(squares, of_squares(lambda name: name == "mean"))
+    assert right.stated == "PROVED for reduction = 'mean' or 'sum' or 'none'"
+    wrong = verdict(squares, of_squares(lambda name: True))
+    assert wrong.stated == "REFUTED for reduction = 'sum'"
+    assert "with the defaults it is PROVED for reduction = 'mean'" in wrong.notes
+    for_none = verdict(squares, of_squares(lambda name: name != "sum"))
+    assert for_none.stated == "REFUTED for reduction = 'none'"
+
+
+def test_a_text_that_is_stated_is_not_varied() -> None:
+    found = verdict(squares, of_squares(lambda name: True), static={"reduction": "mean"})
+    assert found.stated == "PROVED for reduction = 'mean'"
+
+
+CURVES = {"square": lambda x: x * x, "cube": lambda x: x * x * x}
+SLOPES = {"square": lambda x: 2 * x, "cube": lambda x: 3 * x * x}
+WRONG = {"square": lambda x: 2 * x, "cube": lambda x: 3 * x}
+
+
+@pytest.mark.parametrize(
+    ("slopes", "said"),
+    [(SLOPES, "PROVED for name = 'square' or 'cube'"), (WRONG, "REFUTED for name = 'cube'")],
+)
+def test_the_keys_of_a_dict_are_literals(slopes: dict[str, Any], said: str) -> None:
+    def forward(ctx: Any, x: Any, name: str = "square") -> Any:
+        ctx.save_for_backward(x)
+        ctx.name = name
+        return CURVES[name](x)
+
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return g * slopes[ctx.name](x), None
+
+    assert verdict(forward, backward).stated == said
+
+
+@pytest.mark.parametrize("slope", [2, 3])
+def test_a_text_that_forward_refuses_is_not_counted(slope: int) -> None:
+    def forward(ctx: Any, x: Any, name: str = "double") -> Any:
+        ctx.name = name
+        if name == "double":
+            return 2 * x
+        if name in ("triple", "ternary"):
+            return 3 * x
+        raise ValueError(name)
+
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * (2 if ctx.name == "double" else slope), None
+
+    said = (
+        "REFUTED for name = 'triple'" if slope == 2
+        else "PROVED for name = 'double' or 'triple' or 'ternary'"
+    )  # fmt: skip
+    assert verdict(forward, backward).stated == said
+
+
+def test_a_text_beside_the_only_literal_is_judged() -> None:
+    def forward(ctx: Any, x: Any, mode: str = "fast") -> Any:
+        ctx.mode = mode
+        return 2 * x if mode == "fast" else 3 * x
+
+    found = verdict(forward, lambda ctx, g: (g * (2 if ctx.mode == "fast" else 3), None))
+    assert found.stated == "PROVED for mode = 'fast' or 'other'"
+    assert verdict(forward, lambda ctx, g: (2 * g, None)).stated == "REFUTED for mode = 'other'"
+
+
+def test_a_text_that_nothing_is_compared_with_stays() -> None:
+    found = verdict(lambda ctx, x, name="a": 2 * x, lambda ctx, g: (2 * g, None))
+    assert found.stated == "PROVED for name = 'a'"
+
+
+@pytest.mark.parametrize("default", [True, False])
+def test_both_truth_values_are_judged(default: bool) -> None:
+    def forward(ctx: Any, x: Any, doubled: bool = default) -> Any:
+        ctx.doubled = doubled
+        return 2 * x if doubled else x.sum() + x
+
+    def backward(doubled: bool, g: Any) -> Any:
+        return 2 * g if doubled else g + g.sum()
+
+    found = verdict(forward, lambda ctx, g: (backward(ctx.doubled, g), None))
+    assert found.stated == f"PROVED for doubled = {default} or {not default}"
+    found = verdict(forward, lambda ctx, g: (backward(default, g), None))
+    assert found.stated == f"REFUTED for doubled = {not default}"
+
+
+def test_an_option_that_is_none() -> None:
+    def forward(ctx: Any, x: Any, *, scale: str | None = None) -> Any:
+        ctx.scale = scale
+        return 2 * x if scale == "twice" else x
+
+    right = verdict(forward, lambda ctx, g: 2 * g if ctx.scale == "twice" else g)
+    assert right.stated == "PROVED for scale = None or 'twice'"
+    assert verdict(forward, lambda ctx, g: g).stated == "REFUTED for scale = 'twice'"
+
+
+def softmax(ctx: Any, x: Any, dim: int = -1) -> Any:
+    p = sg.softmax(x, dim)
+    ctx.save_for_backward(p)
+    ctx.dim = dim
+    return p
+
+
+def of_softmax(dim: Callable[[int], int]) -> Forward:
+    def backward(ctx: Any, g: Any) -> Any:
+        (p,) = ctx.saved_tensors
+        return p * (g - (g * p).sum(dim(ctx.dim), keepdim=True)), None
+
+    return backward
+
+
+def test_an_axis_is_judged_at_every_axis() -> None:
+    assert verdict(softmax, of_softmax(lambda dim: dim)).stated == (
+        "PROVED for dim = -2 or -1 or 0 or 1"
+    )
+    found = verdict(softmax, of_softmax(lambda dim: -1))
+    assert found.stated == "REFUTED for dim = -2"
+    assert verdict(softmax, of_softmax(lambda dim: -1), "n").stated == "PROVED for dim = -1 or 0"
+
+
+def test_numbers_stay_symbols_at_other_values() -> None:
+    def forward(ctx: Any, x: Any, alpha: float = 1.0, reduction: str = "mean") -> Any:
+        ctx.alpha, ctx.reduction, ctx.count = alpha, reduction, x.numel()
+        return reduced(alpha * x, reduction)
+
+    def backward(ctx: Any, g: Any) -> Any:
+        scale = ctx.alpha / ctx.count if ctx.reduction == "mean" else ctx.alpha
+        return (g * scale).expand(*ctx.shape) if ctx.reduction != "none" else g * scale, None, None
+
+    def kept(ctx: Any, x: Any, alpha: float = 1.0, reduction: str = "mean") -> Any:
+        ctx.shape = x.shape
+        return forward(ctx, x, alpha, reduction)
+
+    found = verdict(kept, backward)
+    assert found.stated == "PROVED for all real alpha; for reduction = 'mean' or 'sum' or 'none'"
+
+
+def pair(ctx: Any, x: Any, doubled: bool = False, negative: bool = False) -> Any:
+    ctx.doubled, ctx.negative = doubled, negative
+    return x * (2 if doubled else 1) * (-1 if negative else 1)
+
+
+def test_a_few_combinations_are_judged() -> None:
+    def right(ctx: Any, g: Any) -> Any:
+        return g * (2 if ctx.doubled else 1) * (-1 if ctx.negative else 1), None, None
+
+    assert verdict(pair, right).stated == (
+        "PROVED for doubled = False or True, negative = False or True"
+    )
+
+    def wrong(ctx: Any, g: Any) -> Any:
+        if ctx.doubled and ctx.negative:
+            return 2 * g, None, None
+        return right(ctx, g)
+
+    assert verdict(pair, wrong).stated in (
+        "REFUTED for doubled = True, negative = True",
+        "SURROGATE? for doubled = True, negative = True",
+    )
+
+
+def test_of_many_combinations_each_argument_is_varied_alone() -> None:
+    def forward(ctx: Any, x: Any, dim: int = -1, name: str = "mean", twice: bool = False) -> Any:
+        ctx.dim, ctx.twice, ctx.factor = dim, twice, 3 if name == "large" else 1
+        return x.cumsum(dim) * (2 if twice else 1) * (3 if name == "large" else 1)
+
+    def backward(ctx: Any, g: Any) -> Any:
+        back = g.flip(ctx.dim).cumsum(ctx.dim).flip(ctx.dim)
+        return back * (2 if ctx.twice else 1) * ctx.factor, None, None, None
+
+    found = verdict(forward, backward)
+    assert found.stated == "PROVED for dim = -1, name = 'mean', twice = False"
+    assert "for twice = True it is PROVED, the other arguments being their defaults" in found.notes
