@@ -24,7 +24,6 @@ from symgrad.frontend.plain import defaults, numbers, with_regions, with_values
 from symgrad.frontend.request import Request
 from symgrad.frontend.trace import trace_request
 from symgrad.plain_values import described
-from symgrad.proof.report.merge import with_conditions
 from symgrad.proof.report.records import InputReport, Report
 from symgrad.proof.report.verdict import FAILED, Verdict
 from symgrad.quantify import Judge, Quantified, with_general_repairs
@@ -103,11 +102,12 @@ class _Others:
             return None
         if report.verdict in _WRONG:
             return None if _is_beyond(values, report) else self._refuted(values)
-        if report.verdict is Verdict.PROVED and whole:
+        alone = "" if whole else ", the numbers being their defaults"
+        domain = "" if report.domain == self.found.report.domain else f" {report.domain}"
+        if report.verdict is Verdict.PROVED and not alone and not domain:
             self.proved[tuple(values.items())] = report
         else:
-            alone = "" if whole else ", the numbers being their defaults"
-            self.notes.append(f"for {_said(values)}{alone} it is {report.verdict}")
+            self.notes.append(f"for {_said(values)}{alone} it is {report.verdict}{domain}")
         return None
 
     def _refuted(self, values: Values) -> Report | None:
@@ -141,8 +141,7 @@ class _Others:
             reports[f"where {piece.condition}"] = report
         if not reports:
             return None
-        (_, report), *others = reports.items()
-        return with_conditions(report, dict(others))
+        return _with_conditions(next(iter(reports.values())), reports)
 
     def _at(self, values: Values, judge: Judge) -> Report | None:
         return self._verdict(with_values(self.request, values), judge, _said(values))
@@ -188,7 +187,7 @@ class _Others:
         texts = {name: _either(own) for name, own in every.items()}
         return self._noted(
             replace(
-                with_conditions(report, reports),
+                _with_conditions(report, reports),
                 values=tuple((name, texts.get(name, text)) for name, text in report.values),
             )
         )
@@ -235,6 +234,22 @@ def _is_beyond(values: Values, report: Report) -> bool:
     """Does backward raise for a real number?  Forward may be infinite there, as torch divides."""
     fails = any(one.reason.startswith(FAILED) for one in report.inputs.values())
     return fails and any(type(one) is float for one in values.values())
+
+
+def _with_conditions(report: Report, others: Mapping[str, Report]) -> Report:
+    """The report with the conditions that others have as well, by words for what these are for."""
+    inputs = dict(report.inputs)
+    for words, other in others.items():
+        for name, one in other.inputs.items():
+            known = report.inputs[name].conditions if name in report.inputs else ()
+            more = [
+                replace(c, text=f"{c.text} ({words})") for c in one.conditions if c not in known
+            ]
+            if name in inputs:
+                inputs[name] = replace(
+                    inputs[name], conditions=(*inputs[name].conditions, *more)
+                )  # fmt: skip
+    return replace(report, inputs=inputs)
 
 
 def _without_found(one: InputReport) -> InputReport:
