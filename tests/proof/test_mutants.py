@@ -11,6 +11,7 @@ from random import Random
 
 import pytest
 
+from symgrad.ir.dim import Dim
 from symgrad.ir.graph import Node
 from symgrad.proof.oracle.subject import Subject
 from tests.proof.builders import K, M, N, chain, row_sum, softmax, subject, tensor
@@ -67,9 +68,30 @@ def _piecewise() -> Subject:
     return subject({"x": tensor(N, M)}, forward, backward)
 
 
+def _top_one() -> Subject:
+    """The greatest probability of a row, as the gate of a router has it."""
+
+    def best(x: Node) -> Node:
+        return x.graph.apply("amax", softmax(x), axes=(1,))
+
+    def backward(g: Node, y: Node, x: Node) -> list[Node]:
+        graph, p = x.graph, softmax(x)
+
+        def kept(node: Node) -> Node:
+            column = graph.apply("reshape", node, shape=(N, Dim.of(1)))
+            return graph.expand(column, x.shape)
+
+        first = kept(graph.apply("argmax", p, axes=(1,)))
+        row = graph.apply("reshape", graph.apply("iota", length=M), shape=(Dim.of(1), M))
+        hot = graph.apply("eq", first, graph.expand(row, x.shape))
+        return [kept(g * y) * (graph.apply("cast", hot, dtype=x.dtype) - p)]
+
+    return subject({"x": tensor(N, M)}, best, backward)
+
+
 RIGHT: dict[str, Callable[[], Subject]] = {
     "softmax": _softmax, "normalised": _normalised, "product": _product,
-    "piecewise": _piecewise, "chain": lambda: chain(3),
+    "piecewise": _piecewise, "chain": lambda: chain(3), "top one": _top_one,
 }  # fmt: skip
 
 

@@ -108,6 +108,19 @@ def test_implied_conditions_are_dropped(a: Standard) -> None:
     assert equal * a.compare(a.i, "eq", a.k + 1) == 0
 
 
+def test_the_greatest_value_is_that_at_the_argmax(a: Standard) -> None:
+    """[rule: reached]."""
+    for body in (a.at("x", a.k), a.at("x", a.k) ** 2 - a.at("y", a.k)):
+        first, most = a.argmax(a.k, body), a.max(a.k, body)
+        there = a.compare(a.i, "eq", first)
+        here = a.at("x", a.i) if body == a.at("x", a.k) else a.at("x", a.i) ** 2 - a.at("y", a.i)
+        assert a.stage(there * (most - here)) is not None
+        assert a.stage(there * (most**2 - here * most)) is not None
+        assert a.stage(most - here) is None
+        assert a.stage(there * (most - here) + (1 - there) * a.x) is None
+        assert a.stage(a.compare(a.i, "eq", a.argmax(a.k, a.at("z", a.k))) * (most - here)) is None
+
+
 def test_the_greatest_element_is_at_the_argmax(a: Standard) -> None:
     """[rule: no-ties]."""
     body = a.at("x", a.k)

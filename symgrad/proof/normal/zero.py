@@ -55,6 +55,7 @@ from symgrad.proof.normal.poly import (
     ZERO,
     Exponents,
     Poly,
+    all_atoms,
     constant,
     direct_atoms,
     exact,
@@ -291,6 +292,25 @@ def at_common_angles(context: Proof, poly: Poly) -> Poly:
         return monomial_poly(context, {atom: exponent})
 
     return _by_factors(context, poly, factor)
+
+
+def at_first_greatest(context: Proof, poly: Poly) -> Poly:
+    """``max_k f(k)`` is ``f(argmax_k f(k))``, where the latter occurs.  [rule: reached]."""
+    places = {atom.data for atom in all_atoms(poly) if atom.kind == kinds.ARGMAX}
+    if not places:
+        return poly
+
+    def factor(atom: Atom, exponent: Number) -> Poly:
+        if atom.kind == kinds.MAXIMUM and atom.data in places and isinstance(exponent, int):
+            binder, body = atom.data
+            place = of_atom(context.atom(kinds.ARGMAX, binder, body))
+            return raise_to(context, substitute(context, body, {binder: place}), exponent)
+        return monomial_poly(context, {atom: exponent})
+
+    try:
+        return _by_factors(context, poly, factor)
+    except Undecided:  # an infinity among the elements
+        return poly
 
 
 def unchain(context: Proof, poly: Poly) -> Poly:
@@ -793,5 +813,6 @@ _REWRITES: tuple[tuple[str, Callable[[Proof, Poly], Poly]], ...] = (
     ("unroll constant axes", unroll),
     ("angles", at_common_angles),
     ("boundary values", at_boundaries),
+    ("greatest elements", at_first_greatest),
     ("delta propagation", propagate),
 )
