@@ -20,6 +20,8 @@ from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.types import TensorType
 from symgrad.ops.record import get
 from symgrad.proof.judge.ranges import Ranges
+from symgrad.proof.oracle.numbers import Double
+from symgrad.proof.oracle.values import Evaluator
 from symgrad.proof.report.rendering import worded
 from tests.proof.written import function_from
 
@@ -211,6 +213,30 @@ def test_a_range_holds_every_value(steps: list[tuple[str, int, int]], number: fl
             assert known.low[0] is None or value >= float(known.low[0])
             assert known.high[0] is None or value <= float(known.high[0])
             assert value != 0 or not known.nonzero or node.op in ("exp", "sigmoid", "pow", "rsqrt")
+
+
+@given(
+    st.sampled_from(("lt", "le", "gt", "ge")), st.sampled_from((0.0, 1.0, -2.0, 3.0)),
+    st.booleans(), st.booleans(), st.sampled_from(("x", "c", "square", "neg")),
+)  # fmt: skip
+def test_a_branch_lies_on_the_side_that_it_is_chosen_on(
+    relation: str, limit: float, turned: bool, first: bool, beside: str
+) -> None:
+    graph = Graph()
+    x = graph.input("x", TensorType.of(float64, (len(VALUES),)))
+    c = graph.lift(limit, x)
+    other = {"x": x, "c": c}[beside] if beside in "xc" else graph.apply(beside, x)
+    condition = graph.apply(relation, *((c, x) if turned else (x, c)))
+    node = graph.apply("where", condition, *((x, other) if first else (other, x)))
+    known = Ranges({}, {}).of(node)
+    values = Evaluator([node]).run(Double(), {"x": np.array(VALUES)}, {})[node]
+    for value in values:
+        assert known.low[0] is None or value >= known.low[0]
+        assert known.high[0] is None or value <= known.high[0]
+        assert value != known.low[0] or not known.low[1]
+        assert value != known.high[0] or not known.high[1]
+    if beside == "c":  # a clamp, or what is cut off on the other side
+        assert (known.low[0] is None) != (known.high[0] is None)
 
 
 NAN = """

@@ -384,7 +384,24 @@ def _cast(ranges: Ranges, node: Node, args: Sequence[Range]) -> Range:
 
 
 def _chosen(ranges: Ranges, node: Node, args: Sequence[Range]) -> Range:
-    return args[1].join(args[2])
+    """Either branch; one that is compared with a number lies on the side that it is chosen on."""
+    compared, *branches = node.args
+    found = args[1:]
+    if compared.op in _SIDES:
+        for this, other, below in ((0, 1, True), (1, 0, False)):
+            side, value = compared.args[this], number(compared.args[other])
+            if side in branches and value is not None:
+                chosen = branches.index(side) == 0
+                is_below = ((compared.op in _LESS) == below) == chosen
+                end = value, (compared.op in _STRICT) == chosen
+                part = Range(high=end) if is_below else Range(end)
+                found = [one.meet(part) if at == branches.index(side) else one
+                         for at, one in enumerate(found)]  # fmt: skip
+    return found[0].join(found[1])
+
+
+_SIDES = frozenset(("lt", "le", "gt", "ge"))
+_LESS, _STRICT = frozenset(("lt", "le")), frozenset(("lt", "gt"))
 
 
 def _with_zeros(ranges: Ranges, node: Node, args: Sequence[Range]) -> Range:
