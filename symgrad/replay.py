@@ -310,10 +310,10 @@ def _measure(guest: Any, original: Any, calls: Sequence[Call]) -> list[Measured 
 
 
 def _measured(guest: Any, original: Any, call: Call) -> Measured:
-    """The call with numbers as numbers; as tensors, where they are asked what tensors are."""
+    """The call with numbers as numbers; as tensors, where these alone are taken."""
     try:
         found: Measured = guest.measured(original, call)
-    except AttributeError:
+    except (AttributeError, TypeError):
         given = [
             (name, Given(value, "float32") if isinstance(value, float) else value)
             for name, value in call.arguments

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import torch
+
 from symgrad.frontend.caller import here
 from symgrad.frontend.functions.indexing import getitem
 from symgrad.frontend.questions import questions
@@ -30,6 +32,7 @@ _OPERATORS = frozenset(
 _ITEMS = ("__setitem__", "setitem")
 _WRITES = _OPERATORS | {*_ITEMS, "__delitem__", "__set__", "__delete__"}
 _OF_SHAPES = frozenset(("resize_as_", "set_", "requires_grad_"))
+_OF_TWO = {"min": "minimum", "max": "maximum"}
 _MOVES = (Diagonal, Expand, Permute, Reshape, Slice, Windows)
 _OVERLAP = "what is written is read at other places by the same operation, in an order of torch's"
 
@@ -37,6 +40,12 @@ _OVERLAP = "what is written is read at other places by the same operation, in an
 def writes(name: str) -> bool:
     """Does an operation of this name write into its first argument?"""
     return name in _WRITES or (name.endswith("_") and not name.endswith("__"))
+
+
+def of_two(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """The name of an operation; ``min`` and ``max`` of two tensors are elementwise ones."""
+    tensors = [one for one in (*args, kwargs.get("other")) if isinstance(one, torch.Tensor)]
+    return _OF_TWO.get(name, name) if len(tensors) == 2 else name
 
 
 def check_written(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
