@@ -95,8 +95,8 @@ def call(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         return _natively(func, name, args, kwargs)
     out = kwargs.get("out")
     if out is not None:
-        own = overlaps.of_two(name, args, kwargs)
-        overlaps.check(own, inward(out), (*args, *kwargs.values()))
+        called = overlaps.of_two(name, args, kwargs)
+        overlaps.check(called, inward(out), (*args, *kwargs.values()))
         return _into(out, call(func, args, {**kwargs, "out": None}))
     own = {key: inward(kwargs[key]) for key in kwargs if key not in (*_PRIVATE, "out")}
     return outward(_apply(func, name, [inward(one) for one in args], own), name)
