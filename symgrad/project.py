@@ -21,6 +21,7 @@ from symgrad.runtime.package import PackagedOp, replace_file
 
 MARK = "Written by symgrad build; without this line it is yours, and is not written again."
 NUMPY, CFFI, OPENBLAS = "numpy>=1.26", "cffi>=1.16", "scipy-openblas32>=0.3.27"
+COMPILE = ("platformdirs>=4", "filelock>=3.13")  # where no library was built, and a compiler is
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class ProjectView:
     ops: tuple[OpView, ...]
     requires: tuple[str, ...]
     build_requires: tuple[str, ...]
+    compile_requires: tuple[str, ...]
 
 
 def check_name(name: str) -> None:
@@ -73,7 +75,7 @@ def project_files(
         )
         for stem, one in records.items()
     )
-    view = ProjectView(MARK, name, rows, (NUMPY, CFFI, *blas), (CFFI, *blas))
+    view = ProjectView(MARK, name, rows, (NUMPY, CFFI, *blas), (CFFI, *blas), COMPILE)
     load = environment().get_template
     texts = {
         path: load(f"project_{template}.j2").render(project=view)

@@ -145,11 +145,11 @@ def test_a_distance_whose_product_is_a_contraction_is_not_negative(
     """``x·x + y·y - 2 x·y`` is a square, and with 3 it is not."""
     forward = f"sg.sqrt((x*x).sum(1)[:, None] + (y*y).sum(1)[None] - {factor} * x @ y.t() + 1)"
     backward = (
-        "r = (x*x).sum(1)[:, None] + (y*y).sum(1)[None] - {0} * x @ y.t() + 1\n"
+        f"r = (x*x).sum(1)[:, None] + (y*y).sum(1)[None] - {factor} * x @ y.t() + 1\n"
         "w = g / (2 * r.sqrt())\n"
-        "2 * w.sum(1, keepdim=True) * x - {0} * w @ y, "
-        "2 * w.sum(0)[:, None] * y - {0} * w.t() @ x"
-    ).format(factor)
+        f"2 * w.sum(1, keepdim=True) * x - {factor} * w @ y, "
+        f"2 * w.sum(0)[:, None] * y - {factor} * w.t() @ x"
+    )
     made = class_of("Judged", class_text("Judged", forward, backward, "xy"), sg)
     found = sg.verify(made, "n d", "m d", suggest=False, timeout=None)
     assert found.verdict == sg.PROVED

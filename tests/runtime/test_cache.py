@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import shutil
 import signal
@@ -184,16 +183,16 @@ def test_a_folder_that_cannot_be_used(root: Path, spoil: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("owner", "name", "code"),
-    [(fcntl, "flock", errno.ENOLCK), (Path, "rename", errno.EACCES)],
+    ("name", "code"),
+    [("mkdir", errno.EROFS), ("rename", errno.EACCES)],
 )
 def test_a_file_system_that_refuses(
-    root: Path, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, code: int
+    root: Path, monkeypatch: pytest.MonkeyPatch, name: str, code: int
 ) -> None:
-    def refuse(one: Any, *_: Any, **__: Any) -> None:
-        raise OSError(code, os.strerror(code))
+    def refuse(path: Path, *_: Any, **__: Any) -> None:
+        raise OSError(code, os.strerror(code), str(path))
 
-    monkeypatch.setattr(owner, name, refuse)
+    monkeypatch.setattr(Path, name, refuse)
     with pytest.warns(cache.CacheWarning, match=os.strerror(code)):
         folder = cache.entry("key", Fill())
     assert (folder / "kernel.so").exists()

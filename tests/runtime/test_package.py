@@ -237,7 +237,7 @@ else:
     raise AssertionError
 print(matmul._library.path)
 """
-BUILDERS = "cffi pycparser setuptools distutils"
+BUILDERS = "cffi pycparser setuptools distutils filelock platformdirs"
 
 
 def test_a_built_package_needs_no_compiler(built: Path) -> None:
@@ -332,7 +332,7 @@ print(*sorted(extra))
 """
     extra = scripts.run(script, str(built.parent)).split()
     assert "kernels" in extra
-    heavy = {"cffi", "fcntl", "pycparser", "setuptools", "sympy", "symgrad"}
+    heavy = {"cffi", "filelock", "platformdirs", "pycparser", "setuptools", "sympy", "symgrad"}
     assert heavy.isdisjoint(extra)
 
 
