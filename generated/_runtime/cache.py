@@ -22,29 +22,27 @@ processes in.  The keys share at most 64 of them.
 from __future__ import annotations
 
 import atexit
+import importlib
 import json
 import os
 import shutil
-import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from .errors import CacheError
+from .forks import forks_wait
 from .digests import bytes_digest, digest, file_digest
 from .trusted import Untrusted, open_folder, open_inside, read_inside
-
-with suppress(ImportError):  # on Windows, where nothing is built
-    import fcntl
 
 _DIGESTS = "digests.json"
 _TEMPORARY = ".new-"
 _STALE_SECONDS = 24 * 3600
 _LOCK_SECONDS = 600
-_ASK_AGAIN_SECONDS = 0.05
 # The layout of entries; another layout lives beside it.
 _LAYOUT = "kernels-1"
 _LOCKS = 64
@@ -65,17 +63,8 @@ def cache_folder(layout: str = _LAYOUT) -> Path:
     chosen = os.environ.get("SYMGRAD_CACHE_DIR", "")
     if chosen:
         return Path(chosen).expanduser().absolute() / layout
-    return Path(_user_caches(), "symgrad", layout)
-
-
-def _user_caches() -> str:
-    """Where this system keeps the caches of a user's programs."""
-    if sys.platform == "darwin":
-        return os.path.expanduser("~/Library/Caches")
-    if sys.platform == "win32":
-        return os.environ.get("LOCALAPPDATA", "") or os.path.expanduser("~/AppData/Local")
-    chosen = os.environ.get("XDG_CACHE_HOME", "")
-    return chosen if os.path.isabs(chosen) else os.path.expanduser("~/.cache")
+    platformdirs = _library("platformdirs")
+    return Path(platformdirs.user_cache_dir("symgrad", appauthor=False)) / layout
 
 
 def entry(key: str, fill: Callable[[Path], None]) -> Path:
@@ -107,6 +96,18 @@ def entry(key: str, fill: Callable[[Path], None]) -> Path:
         return folder
     _doors[root / key] = way / key
     return root / key
+
+
+def _library(name: str) -> Any:
+    """A library that only a cache needs; what a package has compiled already does without."""
+    with forks_wait():
+        try:
+            return importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            raise CacheError(
+                f"{name} is not installed, and kernels that are compiled here are kept in a cache",
+                hint="pip install platformdirs filelock",
+            ) from error
 
 
 class _Unusable(Exception):
@@ -170,29 +171,17 @@ def _whole(root: int, key: str) -> bool:
 
 @contextmanager
 def _locked(root: Path, key: str) -> Iterator[None]:
-    path = root / f".lock-{int(digest(key)[:8], 16) % _LOCKS}"
-    held = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    filelock = _library("filelock")
+    number = int(digest(key)[:8], 16) % _LOCKS
+    lock = filelock.FileLock(root / f".lock-{number}", timeout=_LOCK_SECONDS, mode=0o600)
     try:
-        _acquire(held, path)
-        try:
-            yield
-        finally:
-            fcntl.flock(held, fcntl.LOCK_UN)  # of a child that was forked meanwhile, too
+        lock.acquire()
+    except (OSError, NotImplementedError, filelock.Timeout) as error:
+        raise _Unusable(str(error)) from error
+    try:
+        yield
     finally:
-        os.close(held)
-
-
-def _acquire(held: int, path: Path) -> None:
-    """Wait for the lock.  Raises _Unusable, and OSError where the file system has no locks."""
-    latest = time.monotonic() + _LOCK_SECONDS
-    while True:
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError as error:
-            if time.monotonic() > latest:
-                raise _Unusable(f"another process has held {path} too long") from error
-        time.sleep(_ASK_AGAIN_SECONDS)
+        lock.release()
 
 
 def _publish(root: int, folder: Path, fill: Callable[[Path], None]) -> None:
