@@ -358,7 +358,7 @@ def progress(console: Console, total: int) -> Iterator[Callable[[str], None]]:
 
 
 def summary(judged: Sequence[Judged]) -> Table:
-    """One row for each gradient, and for each theorem of the protocol that is not PROVED."""
+    """One row for each gradient, and for what of the protocol is not PROVED for all."""
     from rich.markup import escape
     from rich.table import Table
 
@@ -392,7 +392,7 @@ def _rows(one: Judged) -> Iterator[tuple[str, str, str]]:
     for name, found in one.report.inputs.items():
         meant = [f"backward {found.surrogate}"] if found.surrogate else []
         yield name, str(found.verdict), "; ".join([*meant, *map(worded, found.conditions)])
-    findings = [one for one in one.report.protocol if str(one.verdict) != "PROVED"]
+    findings = [one for one in one.report.protocol if str(one.verdict) != "PROVED" or one.limits]
     for finding in findings:
         yield f"({finding.name})", str(finding.verdict), finding.text
     if not one.report.inputs and not findings:

@@ -179,8 +179,10 @@ def _is_told(one: Outcome) -> bool:
 
 def _unwritten(one: Outcome) -> list[str]:
     """The conditions that nobody declared."""
-    found = () if one.report is None else one.report.conditions
-    return [worded(each) for each in found if each.kind != "declared"]
+    if one.report is None:
+        return []
+    found = [worded(each) for each in one.report.conditions if each.kind != "declared"]
+    return [*found, *one.report.limits]
 
 
 def _semantic(text: str) -> str:

@@ -117,7 +117,8 @@ class Scanned:
         """One of ``CATEGORIES``."""
         verdict = self.verdict
         if verdict == "PROVED":
-            return CONDITIONAL if self.report is not None and self.report.conditions else PROVED
+            limited = self.report is not None and (self.report.conditions or self.report.limits)
+            return CONDITIONAL if limited else PROVED
         return {
             "SURROGATE?": SURROGATE, "REFUTED": REFUTED, "UNDECIDED": UNDECIDED,
             "IGNORED": IGNORED,
@@ -133,7 +134,7 @@ class Scanned:
         if self.category == PROVED:
             return "; ".join(said)
         if self.category == CONDITIONAL:
-            return "; ".join([*said, *map(worded, self.report.conditions)])
+            return "; ".join([*said, *map(worded, self.report.conditions), *self.report.limits])
         for one in self.report.inputs.values():
             if one.verdict:
                 continue

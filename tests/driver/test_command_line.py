@@ -677,3 +677,14 @@ def test_what_is_right_for_the_default_alone_is_no_pass(tmp_path: Path) -> None:
     assert "write instead" in done.stdout
     stated = run("verify", str(file), "--shapes", "n", "--static", "beta=1.0")
     assert stated.exit_code == 0
+
+
+def test_what_limits_the_second_order_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "bent.py"
+    body = WRONG.replace("x * x\n", "x * x.abs()\n").replace("grad_y * x", "2 * grad_y * x.abs()")
+    path.write_text(body)
+    told = run("verify", str(path), "--shapes", "n", "--order", "2")
+    assert told.exit_code == 0
+    assert "(second order)" in told.output
+    assert "x == 0" in told.output
+    assert "second order" not in run("verify", str(path), "--shapes", "n").output

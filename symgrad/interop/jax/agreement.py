@@ -161,7 +161,7 @@ def _finding(found: InputReport, weight: str) -> Finding:
         said = "; ".join(
             worded(one) for one in found.conditions if not one.text.endswith(_CONSTANT)
         )  # fmt: skip
-        return Finding(NAME, found.verdict, said)
+        return Finding(NAME, found.verdict, said, limits=bool(said))
     point = found.counterexample
     if found.verdict is Verdict.REFUTED and point is not None:
         return Finding(NAME, found.verdict, _at(point, weight))

@@ -82,7 +82,7 @@ def _found(
         sizes = " and ".join(map(str, case.conditions))
         where = f" ({sizes})" if sizes else ""
         opinions.on_tangents(subject, pushed, tangents, proved, where)
-    return Finding(NAME, Verdict.PROVED, "; ".join(conditions))
+    return Finding(NAME, Verdict.PROVED, "; ".join(conditions), limits=bool(conditions))
 
 
 def _wrong(subject: Subject, name: str, found: Counterexample | None) -> str:

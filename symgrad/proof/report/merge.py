@@ -51,15 +51,24 @@ def _found_for(one: Condition, words: str) -> Condition:
 
 
 def worst_findings(reports: Mapping[str, Report]) -> tuple[Finding, ...]:
-    """Of each theorem of the protocol the worst finding, the first of equal ones."""
+    """Of each theorem of the protocol the worst finding, the first of equal ones.
+
+    What limits proofs is said together.
+    """
     found: dict[str, Finding] = {}
+    limits: dict[str, dict[str, None]] = {}
     for words, report in reports.items():
         for finding in report.protocol:
             known = found.get(finding.name)
+            if finding.limits:
+                limits.setdefault(finding.name, {})[finding.text] = None
             if known is None or finding.verdict > known.verdict:
                 failed = finding.verdict is not Verdict.PROVED
                 text = f"{words}: {finding.text}" if failed else finding.text
                 found[finding.name] = replace(finding, text=text)
+    for name, texts in limits.items():
+        if found[name].verdict is Verdict.PROVED:
+            found[name] = replace(found[name], text="; ".join(texts), limits=True)
     return tuple(found.values())
 
 

@@ -154,13 +154,15 @@ class InputReport(HasVerdict):
 class Finding(HasVerdict):
     """One theorem of the protocol, such as "linear in the cotangents".
 
-    ``counterexample``: where it does not hold, of what is refuted at a point.
+    ``counterexample``: where it does not hold, of what is refuted at a point.  ``limits``: the
+    text says under what it is proved, which stands beside no gradient.
     """
 
     name: str
     verdict: Verdict
     text: str = ""
     counterexample: CounterexampleReport | None = None
+    limits: bool = False
 
 
 @dataclass(frozen=True)
@@ -240,6 +242,11 @@ class Report(HasVerdict):
         """The conditions of all inputs, each once."""
         found = [c for report in self.inputs.values() for c in report.conditions]
         return tuple(dict.fromkeys(found))
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """Under what theorems of the protocol are proved, where no gradient has that condition."""
+        return tuple(f"{one.name}: {one.text}" for one in self.protocol if one.limits)
 
     @property
     def declared(self) -> str:

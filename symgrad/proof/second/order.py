@@ -82,7 +82,7 @@ def second_order(
             more = len(bent) - len(shown)
             rest = [f"and {more} more like these"] if more else []
             said.append(f"almost everywhere, not where {' or '.join([*shown, *rest])}")
-        return Finding(NAME, Verdict.PROVED, "; ".join(said))
+        return Finding(NAME, Verdict.PROVED, "; ".join(said), limits=said != [_KEPT])
     return found
 
 
