@@ -89,9 +89,23 @@ def _top_one() -> Subject:
     return subject({"x": tensor(N, M)}, best, backward)
 
 
+def _distance() -> Subject:
+    """The distance of each row from its origin on the hyperboloid."""
+
+    def height(x: Node) -> Node:
+        return x.graph.apply("sqrt", 1 + row_sum(x * x))
+
+    def backward(g: Node, y: Node, x: Node) -> list[Node]:
+        a = height(x)
+        return [row_sum(g) * x / a / x.graph.apply("sqrt", a * a - 1)]
+
+    return subject({"x": tensor(N, M)}, lambda x: x.graph.apply("acosh", height(x)), backward)
+
+
 RIGHT: dict[str, Callable[[], Subject]] = {
     "softmax": _softmax, "normalised": _normalised, "product": _product,
     "piecewise": _piecewise, "chain": lambda: chain(3), "top one": _top_one,
+    "distance": _distance,
 }  # fmt: skip
 
 

@@ -16,9 +16,10 @@ from symgrad.ir.expr import Expr, ExprPool
 from symgrad.proof.normal.atoms import SIZE
 from symgrad.proof.normal.context import Proof
 from symgrad.proof.normal.facts import Facts
+from symgrad.proof.normal.from_expr import Conversion
 from symgrad.proof.normal.poly import of_atom
 from symgrad.proof.normal.rules import RULES
-from symgrad.proof.normal.zero import ZeroResult, attempt, is_zero, prove_equal
+from symgrad.proof.normal.zero import ZeroResult, adopt_domain, attempt, is_zero, prove_equal
 from tests.proof.normal_expressions import COLUMN, FACTS, ROW, M, Maker, Point, close, mutate
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -93,6 +94,7 @@ class Formulas:
     def __init__(self) -> None:
         self.pool = ExprPool()
         self.row, self.column = Dim.of(ROW), Dim.of(COLUMN)
+        self.row_number = self.pool.integer(self.row)
         self.x = self.pool.access("x", (self.row, self.column), float32)
         self.g = self.pool.access("g", (self.row, self.column), float32)
 
@@ -165,6 +167,46 @@ def test_printed_conditions_may_be_used_as_signs() -> None:
     assert not prove_equal(clipped, f.call("add", root, f.x)).is_zero  # conditions stay
     assert not prove_equal(f.call("abs", f.x), f.x).is_zero
     assert not prove_equal(f.call("sqrt", f.call("square", f.x)), f.x).is_zero
+
+
+def test_a_printed_condition_is_a_sign_at_all_values_of_its_indices() -> None:
+    """[rule: domain]."""
+    f = Formulas()
+    other = Axis("other", Dim.size("n"))
+    met = f.pool.call("eq", f.row_number, f.pool.integer(Dim.of(other)), dtype=bool_)
+    elsewhere = f.pool.access("x", (Dim.of(other), f.column), float32)
+
+    def picked(body: Expr) -> Expr:
+        return f.sum(other, f.pool.select(met, body, f.number(0)))
+
+    def roots(x: Expr, second: float = -1) -> Expr:
+        return f.call(
+            "mul", f.call("sqrt", f.call("add", x, 1)), f.call("sqrt", f.call("add", x, second))
+        )
+
+    whole = f.call("sqrt", f.call("sub", f.call("square", f.x), 1))
+    weights = f.call("exp", f.g)
+    summed = f.call("mul", weights, picked(roots(elsewhere)))
+    assert prove_equal(summed, f.call("mul", weights, whole)).is_zero
+    assert not prove_equal(
+        f.call("mul", weights, picked(roots(elsewhere, -2))), f.call("mul", weights, whole)
+    ).is_zero
+    assert not prove_equal(summed, f.call("mul", f.call("exp", f.x), whole)).is_zero
+
+
+def test_conditions_that_exclude_each_other_are_no_signs() -> None:
+    """[rule: domain]: also where one is a multiple of the other at another index."""
+    f = Formulas()
+    context = Proof(RULES, FACTS)
+    conversion = Conversion(context)
+    here = conversion.poly(f.x)
+    there = conversion.poly(
+        f.pool.access("x", (Dim.of(Axis("other", Dim.size("n"))), f.column), float32)
+    )
+    context.require("log", ">", here)
+    assert adopt_domain(context)
+    context.require("log", ">", there.scaled(-2))
+    assert not adopt_domain(context)
 
 
 def test_literals_are_decimals() -> None:

@@ -1219,8 +1219,38 @@ def _held_sign(context: Proof, atom: Atom) -> int:
     for held, strict in context.held:
         if held.lead == ((atom, 1),) and len(held.terms) == 1 and held.terms[held.lead] > 0:
             return POSITIVE if strict else NONNEGATIVE
-    known = context.domain.get(of_atom(atom)) if context.in_domain else None
-    return UNKNOWN if known is None else POSITIVE if known else NONNEGATIVE
+    return _domain_sign(context, of_atom(atom))
+
+
+def _domain_sign(context: Proof, poly: Poly) -> int:
+    """The sign that a printed condition gives.  [rule: domain]."""
+    if not context.in_domain:
+        return UNKNOWN
+    if poly in context.domain:
+        return POSITIVE if context.domain[poly] else NONNEGATIVE
+    return max(
+        (POSITIVE if strict else NONNEGATIVE
+         for own, strict in context.domain.items() if is_instance(context, own, poly)),
+        default=UNKNOWN,
+    )  # fmt: skip
+
+
+def is_instance(context: Proof, condition: Poly, poly: Poly) -> bool:
+    """Is it a condition at other index variables, each over the values of the one it is put for?"""
+    if condition == poly:
+        return True
+    if len(condition.terms) != len(poly.terms) or len(condition.free) != len(poly.free):
+        return False
+    indices = tuple(sorted(condition.free, key=lambda one: one.key))
+    template = stated.Template(condition, indices, strict=False)
+    for places in stated.places(template, poly):
+        renaming = {own: value.atom for own, value in places.items() if value.atom is not None}
+        others = frozenset(renaming.values())
+        alike = all(v.kind == kinds.INDEX and v.data[1] == i.data[1] for i, v in renaming.items())
+        is_renaming = alike and len(others) == len(indices)
+        if is_renaming and Renamer(context, renaming).poly(condition) == poly:
+            return True
+    return False
 
 
 def _own_sign(context: Proof, atom: Atom) -> int:
@@ -1289,8 +1319,8 @@ def poly_sign(context: Proof, poly: Poly, ends: int = 0) -> int:
 def _find_sign(context: Proof, poly: Poly, ends: int) -> int:
     if not poly.terms:
         return NONNEGATIVE
-    if context.in_domain and poly in context.domain:  # [rule: domain]
-        return POSITIVE if context.domain[poly] else NONNEGATIVE
+    if (known := _domain_sign(context, poly)) != UNKNOWN:
+        return known
     signs = [_term_sign(context, m, c) for m, c in poly.terms.items()]
     if UNKNOWN not in signs:
         return max(signs)

@@ -96,11 +96,11 @@ class Proof:
     """The state of one proof: facts, atoms, obligations, requirements, memo tables, the budget.
 
     ``factored``: products of several-term factors stay products (let-atoms), which keeps deep
-    chains small.  ``domain``: polynomials known to be positive (True) or not negative (False)
-    because that is a printed condition already; used where ``in_domain`` is set, that is for
-    splitting roots and logarithms, never to decide a condition.  ``stated``: what is stated of the
-    inputs, which decides conditions.  ``decided``: what is positive exactly where a condition on
-    integers holds.  ``held``: polynomials known to be so inside of the piece at
+    chains small.  ``domain``: what is known to be positive (True) or not negative (False), at all
+    values of its indices, because that is a printed condition already; used where ``in_domain`` is
+    set, that is for splitting roots and logarithms, never to decide a condition.  ``stated``: what
+    is stated of the inputs, which decides conditions.  ``decided``: what is positive exactly where
+    a condition on integers holds.  ``held``: polynomials known to be so inside of the piece at
     work, which is a factor beside the condition that says so.  ``reading``: what is done with
     conditions on reals.  All polynomials combined with each other must come from one proof.
     """
@@ -198,23 +198,6 @@ class Proof:
             yield
         finally:
             self.held = before
-
-    def adopt_domain(self) -> bool:
-        """Let the signs of recorded conditions be used; True where that adds any.
-
-        Two that exclude each other belong to two branches: neither holds everywhere.
-        """
-        recorded = {
-            a.poly: a.relation == ">" for a in self.requirements.values() if a.relation != "!="
-        }
-        adopted = {
-            poly: strict for poly, strict in recorded.items() if poly.scaled(-1) not in recorded
-        }
-        if not adopted or adopted == self.domain:
-            return False
-        self.domain = adopted
-        self.memo.clear()
-        return True
 
     def require(self, rule: str, relation: str, poly: Poly) -> None:
         """Record a condition that has to be printed."""

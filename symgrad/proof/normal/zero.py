@@ -35,11 +35,13 @@ from symgrad.proof.normal.algebra import (
     has_real_leaf,
     integer_nonnegative,
     is_floor,
+    is_instance,
     monomial_poly,
     multiply,
     multiply_all,
     opened,
     power,
+    primitive,
     quotient,
     raise_to,
     renormalised,
@@ -167,7 +169,7 @@ def attempt(
     context = Proof(RULES, facts, budget=budget, factored=factored, reading=reading)
     result = _compared(context, left, right, definitions)
     if not factored:
-        if not result.is_zero and result.residual is not None and context.adopt_domain():
+        if not result.is_zero and result.residual is not None and adopt_domain(context):
             return _compared(context, left, right, definitions)
         return result
     if not result.is_zero and result.residual is not None:
@@ -175,6 +177,28 @@ def attempt(
     if result.is_zero:
         return _result(context, f"let-atoms, {result.stage}", "", result.residual)
     return result
+
+
+def adopt_domain(context: Proof) -> bool:
+    """Let the signs of recorded conditions be used; True where that adds any.
+
+    Two that exclude each other belong to two branches: neither holds everywhere.
+    """
+    relations = [a for a in context.requirements.values() if a.relation != "!="]
+    recorded = {a.poly: a.relation == ">" for a in relations}
+    try:
+        signs = [primitive(context, poly) for poly in recorded]
+    except Undecided:  # too much work
+        return False
+    adopted = {
+        poly: strict for (poly, strict), own in zip(recorded.items(), signs, strict=True)
+        if not any(is_instance(context, other, -own) for other in signs)
+    }  # fmt: skip
+    if not adopted or adopted == context.domain:
+        return False
+    context.domain = adopted
+    context.memo.clear()
+    return True
 
 
 def _compared(
