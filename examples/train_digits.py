@@ -26,7 +26,6 @@ from rich.table import Table
 
 import symgrad as sg
 from symgrad.compiler import build
-from symgrad.runtime.strict import NumpyBackendWarning
 
 FUNCTIONS = (ops.Linear, ops.Tanh, ops.Gelu, ops.LayerNorm, ops.SoftmaxCrossEntropy)
 ACTIVATIONS = {"tanh": ops.Tanh, "gelu": ops.Gelu}
@@ -60,14 +59,15 @@ def kernels(console: Console, activation: str, folder: Path) -> list[Timed]:
     build(FUNCTIONS, folder, compiled=False)  # importing compiles, once
     sys.path.insert(0, str(folder.parent))
     try:
-        modules = [importlib.import_module(f"{folder.name}.{NAMES[function]}") for function in used]
-    except ImportError as error:
-        console.print(f"[yellow]notice[/]: no kernels, NumPy instead: {escape(str(error))}")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NumpyBackendWarning)
-            return [Timed(sg.compile(function)) for function in used]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            modules = [importlib.import_module(f"{folder.name}.{NAMES[one]}") for one in used]
     finally:
         sys.path.remove(str(folder.parent))
+    if caught:
+        said = escape(str(caught[0].message))
+        console.print(f"[yellow]notice[/]: no kernels, NumPy instead: {said}")
+        return [Timed(module) for module in modules]
     for module in modules:
         for file in module.OP.files:
             console.print(f"{module.OP.name}: {folder / file}", soft_wrap=True, highlight=False)

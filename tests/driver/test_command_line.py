@@ -328,20 +328,22 @@ import symgrad as sg
 class Annotated(sg.Function):
     @staticmethod
     def forward(ctx, x: "f32[n m]", b: "f32[m]" = None, k=2):
+        ctx.k = k
         return x * k
 
     @staticmethod
     def backward(ctx, grad):
-        return 2 * grad, None, None
+        return ctx.k * grad, None, None
 
 class Plain(sg.Function):
     @staticmethod
     def forward(ctx, x, k=2):
+        ctx.k = k
         return x * k
 
     @staticmethod
     def backward(ctx, grad):
-        return 2 * grad, None
+        return ctx.k * grad, None
 """
 
 

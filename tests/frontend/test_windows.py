@@ -107,6 +107,10 @@ def test_what_was_taken_goes_back_to_its_place() -> None:
     np.testing.assert_allclose(found, wanted.numpy())
 
 
+def _spread(x: Any, *bias: Any, **how: Any) -> Any:
+    return sg.conv_transpose2d(x, sg.ones(x.shape[1], 1, 2, 2, dtype=x.dtype), *bias, **how)
+
+
 @pytest.mark.parametrize(("call", "message"), [
     (lambda x: sg.conv2d(x, x[..., ::2, :]), "gone through"),
     (lambda x: sg.avg_pool2d(x, 2, ceil_mode=True), "ceil_mode"),
@@ -114,6 +118,17 @@ def test_what_was_taken_goes_back_to_its_place() -> None:
     (lambda x: sg.interpolate(x, scale_factor=2, mode="bilinear"), "bilinear"),
     (lambda x: sg.max_pool2d(x.long(), 2), "takes floats"),
     (lambda x: sg.conv2d(x[0, 0], x), "takes 3 or 4 axes"),
+    (lambda x: sg.avg_pool2d(x, 2, stride=0), "stride is at least 1"),
+    (lambda x: sg.max_pool2d(x, 2, dilation=0), "dilation is at least 1"),
+    (lambda x: sg.unfold(x, 2, padding=-1), "padding is at least 0"),
+    (lambda x: _spread(x, output_padding=1), "smaller than stride"),
+    (lambda x: _spread(x[..., :2, :2], padding=9), "leaves no elements"),
+    (lambda x: _spread(x, sg.zeros(2, dtype=x.dtype)), "2 channels where there are 1"),
+    (lambda x: _spread(x, sg.zeros(1, 1, dtype=x.dtype)), "bias of one axis"),
+    (lambda x: _spread(x, sg.zeros(1, dtype=sg.float32)), "of one dtype"),
+    (lambda x: sg.interpolate(x, scale_factor=41), "other elements"),
+    (lambda x: sg.interpolate(x, scale_factor=2, align_corners=False), "align_corners"),
+    (lambda x: sg.interpolate(x, size=2 * x.shape[-1], recompute_scale_factor=True), "goes with"),
 ])  # fmt: skip
 def test_the_rest_says_what_it_does_not_take(call: Any, message: str) -> None:
     with pytest.raises(sg.errors.SymgradError, match=message):

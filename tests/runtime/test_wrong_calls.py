@@ -218,7 +218,7 @@ def test_more_workspace_than_there_is(matmul: CompiledOp) -> None:
         class Library:
             """Refuses as the C does when the workspace is too small."""
 
-            ffi = matmul.module._library.ffi
+            ffi, programs = matmul.module._library.ffi, None
 
             class lib:
                 call_matmul_forward = staticmethod(lambda *_: -3)

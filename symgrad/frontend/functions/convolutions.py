@@ -34,8 +34,11 @@ from symgrad.ir.graph import Node
 Tensor = SymbolicTensor
 
 
-def each_axis(name: str, value: Any, count: int) -> tuple[int, ...]:
-    """A setting for each of the axes.  Raises UnsupportedOpError for one that is no number."""
+def each_axis(name: str, value: Any, count: int, least: int = 1) -> tuple[int, ...]:
+    """A setting for each of the axes, none of them less than ``least``.
+
+    Raises UnsupportedOpError for one that is no number.
+    """
     given = tuple(value) if isinstance(value, (list, tuple)) else (value,)
     found = given * count if len(given) == 1 else given
     for one in found:
@@ -47,7 +50,12 @@ def each_axis(name: str, value: Any, count: int) -> tuple[int, ...]:
             )  # fmt: skip
     if len(found) != count:
         raise OperationCallError(f"{name} has {len(found)} numbers, not {count}", location=here())
-    return tuple(int(as_dim(one).constant or 0) for one in found)
+    numbers = tuple(int(as_dim(one).constant or 0) for one in found)
+    if min(numbers) < least:
+        raise OperationCallError(
+            f"{name} is at least {least}, and not {min(numbers)}", location=here()
+        )
+    return numbers
 
 
 def positions(node: Node, window: Window) -> Dims:
@@ -95,18 +103,26 @@ def _operands(name: str, input: Any, weight: Any, count: int) -> tuple[Node, Nod
     return x, w
 
 
-def _with_bias(found: Tensor, bias: Any, count: int) -> Tensor:
+def _with_bias(name: str, found: Tensor, bias: Any, count: int) -> Tensor:
     if bias is None:
         return found
     own = as_tensor(bias)
+    if own.ndim != 1:
+        raise ShapeError(f"{name} takes a bias of one axis, not of {own.ndim}", location=here())
+    if own.dtype != found.dtype:
+        raise DTypeError(
+            f"{name} takes floats of one dtype, not {found.dtype} and a bias of {own.dtype}",
+            location=here(),
+        )  # fmt: skip
+    _check_channels(f"the bias of {name}", own.node.shape[0], found.node.shape[-count - 1])
     return add(found, reshape(own, own.shape[0], *(1 for _ in range(count))))
 
 
 def _check_channels(name: str, found: Dim, wanted: Dim) -> None:
     if found != wanted:
         raise ShapeError(
-            f"{name}: the weight is for {as_size(wanted)} channels, and there are "
-            f"{as_size(found)}", location=here(), equal=[(found, wanted)],
+            f"{name}: {as_size(found)} channels where there are {as_size(wanted)}",
+            location=here(), equal=[(found, wanted)],
         )  # fmt: skip
 
 
@@ -115,7 +131,7 @@ def _padding(padding: Any, window: Window) -> list[tuple[int, int]]:
     if padding == "valid":
         padding = 0
     if padding != "same":
-        return [(one, one) for one in each_axis("padding", padding, len(window.sizes))]
+        return [(one, one) for one in each_axis("padding", padding, len(window.sizes), 0)]
     if set(window.steps) != {1}:
         raise OperationCallError("padding='same' takes no stride but 1", location=here())
     if any(size.constant is None for size in window.sizes):
@@ -142,7 +158,7 @@ def _convolution(count: int) -> Callable[..., Tensor]:
         shared(w.shape[0], parts)
         wide = padded(session, x, _padding(padding, window))
         found = convolved(session, wide, w, window, positions(wide, window), parts)
-        return _with_bias(without_batch(found, added), bias, count)
+        return _with_bias(name, without_batch(found, added), bias, count)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"The sums of products of ``weight`` and what lies under it, along {count} axes."
@@ -161,17 +177,24 @@ def _transposed(count: int) -> Callable[..., Tensor]:
         _check_channels(name, x.shape[1], w.shape[0])
         steps, gaps = each_axis("stride", stride, count), each_axis("dilation", dilation, count)
         window, session = Window(w.shape[2:], steps, gaps), current()
-        edges = [(one, one) for one in each_axis("padding", padding, count)]
-        behind = each_axis("output_padding", output_padding, count)
+        edges = [(one, one) for one in each_axis("padding", padding, count, 0)]
+        behind = each_axis("output_padding", output_padding, count, 0)
+        if any(more >= max(each) for more, *each in zip(behind, steps, gaps, strict=True)):
+            raise OperationCallError(
+                f"{name} takes an output_padding smaller than stride or dilation", location=here()
+            )
         whole = tuple(
             (size - 1) * step + (own - 1) * gap + 1 + more
             for size, own, step, gap, more in zip(
                 x.shape[2:], window.sizes, steps, gaps, behind, strict=True
             )
         )
+        for size, (low, high) in zip(whole, edges, strict=True):
+            if session.truth(size - low - high, "<", 1):
+                raise ShapeError(f"{name} leaves no elements of an axis", location=here())
         found = spread(session, x, w, window, whole, as_dim(groups))
         cut = padded(session, found, [(-low, -high) for low, high in edges])
-        return _with_bias(without_batch(cut, added), bias, count)
+        return _with_bias(name, without_batch(cut, added), bias, count)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"The transpose of a convolution along {count} axes: its gradient by the input."
@@ -192,7 +215,7 @@ def convolution_gradients(
     count = w.rank - 2
     steps, gaps = each_axis("stride", stride, count), each_axis("dilation", dilation, count)
     window, parts = Window(w.shape[2:], steps, gaps), as_dim(groups)
-    edges = [(one, one) for one in each_axis("padding", padding, count)]
+    edges = [(one, one) for one in each_axis("padding", padding, count, 0)]
     wide = padded(session, x, edges)
     for one, other in zip(positions(wide, window), g.shape[2:], strict=True):
         _check_sizes(other, one)
@@ -228,7 +251,7 @@ def unfold(
     """What lies under each place of a window, as columns: (batch, channel * window, place)."""
     node, added = with_batch("unfold", as_tensor(input).node, 2)
     session, window = current(), _window(kernel_size, stride, dilation)
-    wide = padded(session, node, [(one, one) for one in each_axis("padding", padding, 2)])
+    wide = padded(session, node, [(one, one) for one in each_axis("padding", padding, 2, 0)])
     count = positions(wide, window)
     flat = (*node.shape[:2], Dim.of(1), product(count))
     pieces = [
@@ -247,7 +270,7 @@ def fold(
     """The transpose of ``unfold``: columns added up where they lie."""
     node, added = with_batch("fold", as_tensor(input).node, 1)
     session, window = current(), _window(kernel_size, stride, dilation)
-    edges = each_axis("padding", padding, 2)
+    edges = each_axis("padding", padding, 2, 0)
     sizes = output_size if isinstance(output_size, (list, tuple)) else (output_size, output_size)
     whole = tuple(as_dim(size) + 2 * edge for size, edge in zip(sizes, edges, strict=True))
     places, batch = window.places(), node.shape[0]

@@ -9,6 +9,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from symgrad.errors import DTypeError, ShapeError, UnsupportedOpError
 from symgrad.frontend.caller import here
 from symgrad.frontend.functions.arithmetic import add, div, floor_divide, mul, remainder
@@ -29,6 +31,7 @@ from symgrad.ir.dim import Dim
 from symgrad.ir.graph import Node
 
 Tensor = SymbolicTensor
+_FAR_PLACE = 2**20
 
 
 def _window(kernel_size: Any, stride: Any, dilation: Any, count: int) -> Window:
@@ -40,7 +43,7 @@ def _window(kernel_size: Any, stride: Any, dilation: Any, count: int) -> Window:
 
 
 def _edges(padding: Any, window: Window) -> list[tuple[int, int]]:
-    found = each_axis("padding", padding, len(window.sizes))
+    found = each_axis("padding", padding, len(window.sizes), 0)
     for edge, size in zip(found, window.sizes, strict=True):
         if 2 * edge > (size.constant or 0):
             raise OperationCallError(
@@ -175,7 +178,7 @@ def _unpooled(count: int) -> Callable[..., Tensor]:
         node, added = with_batch(name, as_tensor(input).node, count)
         places, _ = with_batch(name, as_tensor(indices).node, count)
         window = _window(kernel_size, stride, 1, count)
-        edges = each_axis("padding", padding, count)
+        edges = each_axis("padding", padding, count, 0)
         if output_size is None:
             whole = tuple(
                 (size - 1) * step - 2 * edge + own for size, step, edge, own in
@@ -218,6 +221,10 @@ def interpolate(
             f"interpolate has no mode {mode!r} of {count} axes", location=here(),
             hint="nearest and area are there, of one to three axes",
         )  # fmt: skip
+    if align_corners is not None:
+        raise OperationCallError(f"{mode} takes no align_corners", location=here())
+    if recompute_scale_factor and size is not None:
+        raise OperationCallError("recompute_scale_factor goes with scale_factor", location=here())
     if (size is None) == (scale_factor is None):
         raise OperationCallError("only one of size or scale_factor may be given", location=here())
     own = source.shape[2:]
@@ -243,11 +250,24 @@ def _factors(given: Any, count: int) -> tuple[int, ...]:
     return each_axis("scale_factor", whole, count)
 
 
+def _divides(factor: int) -> bool:
+    """Whether a place over the factor is rounded down right by PyTorch, in float32."""
+    places = np.arange(_FAR_PLACE)
+    found = places.astype(np.float32) * (np.float32(1) / np.float32(factor))
+    return bool((np.floor(found) == places // factor).all())
+
+
 def _nearest(source: Tensor, axis: int, wanted: Dim) -> Tensor:
     whole = source.node.shape[axis]
     more, less = wanted.exact_quotient(whole), whole.exact_quotient(wanted)
     if more is not None:
-        return repeat_interleave(source, as_size(more), axis)
+        (factor,) = each_axis("the factor", as_size(more), 1)
+        if not _divides(factor):
+            raise UnsupportedOpError(
+                f"interpolate by {factor}: in float32, PyTorch takes other elements",
+                location=here(), hint="repeat_interleave takes each element so many times",
+            )  # fmt: skip
+        return repeat_interleave(source, factor, axis)
     if less is None or less.constant is None:
         raise UnsupportedOpError(
             f"interpolate from {as_size(whole)} to {as_size(wanted)} elements, neither of which is "
