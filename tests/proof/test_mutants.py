@@ -102,10 +102,38 @@ def _distance() -> Subject:
     return subject({"x": tensor(N, M)}, lambda x: x.graph.apply("acosh", height(x)), backward)
 
 
+def _before_the_top() -> Subject:
+    """The element before the greatest of a row, the last where that is the first."""
+
+    def places(x: Node) -> tuple[Node, Node]:
+        graph = x.graph
+        top = graph.apply("argmax", x, axes=(1,))
+        column = graph.apply("reshape", top, shape=(N, Dim.of(1)))
+        row = graph.apply("reshape", graph.apply("iota", length=M), shape=(Dim.of(1), M))
+        return graph.expand(column, x.shape), graph.expand(row, x.shape)
+
+    def forward(x: Node) -> Node:
+        graph = x.graph
+        top, own = places(x)
+        last = graph.binary(
+            "logical_and", graph.binary("eq", top, 0), graph.binary("eq", own, M - 1)
+        )
+        chosen = graph.binary("logical_or", graph.binary("eq", own + 1, top), last)
+        return graph.apply("where", chosen, x, x * 0)
+
+    def backward(g: Node, y: Node, x: Node) -> list[Node]:
+        graph = x.graph
+        top, own = places(x)
+        met = graph.binary("eq", graph.binary("mod", top - 1, M), own)
+        return [graph.apply("where", met, g, g * 0)]
+
+    return subject({"x": tensor(N, M)}, forward, backward)
+
+
 RIGHT: dict[str, Callable[[], Subject]] = {
     "softmax": _softmax, "normalised": _normalised, "product": _product,
     "piecewise": _piecewise, "chain": lambda: chain(3), "top one": _top_one,
-    "distance": _distance,
+    "distance": _distance, "before the top": _before_the_top,
 }  # fmt: skip
 
 

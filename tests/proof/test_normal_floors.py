@@ -14,6 +14,7 @@ from symgrad.ir.expr import ExprPool
 from symgrad.proof.normal.algebra import _congruent, integer_nonnegative
 from symgrad.proof.normal.facts import Facts, Interval
 from symgrad.proof.normal.from_expr import Conversion
+from symgrad.proof.normal.poly import constant
 from tests.proof.normal_terms import Standard, Term
 
 ZERO_TO_THREE = Interval(Fraction(0), Fraction(3), True, True)
@@ -70,6 +71,23 @@ def test_a_declared_interval_bounds_the_floor() -> None:
     assert a.holds(shifted + 1)
     assert a.holds(2 - shifted)
     assert not a.holds(shifted)
+
+
+@given(st.integers(-4, 4), st.integers(-4, 4))
+def test_a_quotient_near_0_is_a_condition(slope: int, offset: int) -> None:
+    """[rule: floor]: the remainders of the neighbours of an index are its neighbours."""
+    a = Standard()
+    top = a.argmax(a.i, a.x)
+    for index in (a.k, top):
+        found = a.apply("floor", (index + slope * a.n + offset) / a.n)
+        for shift in (-1, 0, 1):
+            below = a.compare(index + offset, "lt", 0) if offset < 0 else a.term(constant(0))
+            above = a.compare(index + offset, "ge", a.n) if offset > 0 else a.term(constant(0))
+            is_so = abs(offset) <= 1 and shift == slope
+            assert (found == above - below + shift) == is_so
+    assert a.apply("floor", a.k / (a.n * a.m)) == 0
+    assert a.apply("floor", (a.k + offset) / a.m) != 0
+    assert a.apply("floor", (a.x + a.k) / a.n) != 0
 
 
 def test_flattened_floors_come_apart_with_an_offset() -> None:

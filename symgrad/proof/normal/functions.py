@@ -13,11 +13,15 @@ from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal.algebra import (
     POSITIVE,
     UNKNOWN,
+    at_least,
     content,
     factor_sign,
+    in_range,
+    integer_nonnegative,
     is_integral,
     is_nonnegative,
     is_positive,
+    is_whole,
     lift,
     monomial_poly,
     multiply,
@@ -337,6 +341,26 @@ def _recurrence(context: Proof, name: str, argument: Poly) -> Poly | None:
     return result
 
 
+def _near_quotient(context: Proof, argument: Poly) -> Poly | None:
+    """``floor(E / D)`` for an integer E and a product D of sizes.  [rule: floor].
+
+    It is ``[E >= 0] - 1`` where ``-D <= E < D``, and ``[E >= D]`` where ``0 <= E < 2 D``.
+    """
+    divided = {atom: -e for m in argument.terms for atom, e in m if e < 0}
+    if not divided or any(atom.kind != kinds.SIZE for atom in divided):
+        return None
+    divisor = monomial_poly(context, divided)
+    whole = multiply(context, argument, divisor)
+    if not (is_whole(whole) and is_whole(divisor)):
+        return None
+    if not integer_nonnegative(context, divisor.plus(-1)):
+        return None
+    for low in (-1, 0):
+        if in_range(context, whole - divisor.scaled(low), divisor.scaled(2)):
+            return at_least(context, whole - divisor.scaled(low + 1)).plus(low)
+    return None
+
+
 def _floor(context: Proof, argument: Poly) -> Poly:
     """floor: integer parts come out.  [rule: floor]."""
     integers: dict[kinds.Monomial, Number] = {
@@ -348,6 +372,9 @@ def _floor(context: Proof, argument: Poly) -> Poly:
         return outside
     if inside.constant is not None:
         return outside.plus(Fraction(inside.constant).__floor__())
+    near = _near_quotient(context, inside)
+    if near is not None:
+        return outside + near
     return outside + of_atom(context.atom(kinds.FUNCTION, "floor", inside))
 
 
