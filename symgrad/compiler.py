@@ -487,10 +487,10 @@ def build(
             )  # fmt: skip
         emitted, validation = texts(planned, report, allow, validate=validate)
         told(planned.name, report, validation)
-        op = packaged_op(request, planned, report, emitted, validation, root, on_numpy=on_numpy)
         if compiled and not check:
             with suppress(BuildError, CacheError):  # which the last step raises
                 build_cached(emitted.op, emitted.texts, portable=True)
+        op = packaged_op(request, planned, report, emitted, validation, root, on_numpy=on_numpy)
         return op, samples(planned) if package else []
 
     ops, sampled = [], {}

@@ -272,6 +272,8 @@ def fold(
     session, window = current(), _window(kernel_size, stride, dilation)
     edges = each_axis("padding", padding, 2, 0)
     sizes = output_size if isinstance(output_size, (list, tuple)) else (output_size, output_size)
+    if len(sizes) != 2:
+        raise OperationCallError(f"fold takes 2 output sizes, not {len(sizes)}", location=here())
     whole = tuple(as_dim(size) + 2 * edge for size, edge in zip(sizes, edges, strict=True))
     places, batch = window.places(), node.shape[0]
     channels = shared(node.shape[1], Dim.of(len(places)))

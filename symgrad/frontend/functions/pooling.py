@@ -28,6 +28,7 @@ from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.frontend.views import Slice, concatenate, iota_along
 from symgrad.frontend.windows import Dims, Window, padded, pooled
 from symgrad.ir.dim import Dim
+from symgrad.ir.dtype import int64
 from symgrad.ir.graph import Node
 
 Tensor = SymbolicTensor
@@ -168,6 +169,19 @@ def _flat_index(place: Tensor, window: Window, low: Sequence[int], whole: Dims) 
     return found
 
 
+def _near(name: str, given: Dims, usual: Dims, steps: Sequence[int]) -> Dims:
+    """The sizes that are given, each less than a step away from the usual one."""
+    if len(given) != len(usual):
+        raise OperationCallError(f"{name} takes {len(usual)} output sizes", location=here())
+    for own, size, step in zip(given, usual, steps, strict=True):
+        if current().truth(own, ">=", size + step) or current().truth(own, "<=", size - step):
+            raise ShapeError(
+                f"{name} makes {as_size(size)} elements, or less than {step} more or fewer, not "
+                f"{as_size(own)}", location=here(),
+            )  # fmt: skip
+    return given
+
+
 def _unpooled(count: int) -> Callable[..., Tensor]:
     name = f"max_unpool{count}d"
 
@@ -177,15 +191,16 @@ def _unpooled(count: int) -> Callable[..., Tensor]:
     ) -> Tensor:  # fmt: skip
         node, added = with_batch(name, as_tensor(input).node, count)
         places, _ = with_batch(name, as_tensor(indices).node, count)
+        if places.dtype != int64:
+            raise DTypeError(f"{name} takes indices of int64, not {places.dtype}", location=here())
         window = _window(kernel_size, stride, 1, count)
         edges = each_axis("padding", padding, count, 0)
-        if output_size is None:
-            whole = tuple(
-                (size - 1) * step - 2 * edge + own for size, step, edge, own in
-                zip(node.shape[2:], window.steps, edges, window.sizes, strict=True)
-            )  # fmt: skip
-        else:
-            whole = tuple(map(as_dim, output_size))[-count:]
+        whole = tuple(
+            (size - 1) * step - 2 * edge + own for size, step, edge, own in
+            zip(node.shape[2:], window.steps, edges, window.sizes, strict=True)
+        )  # fmt: skip
+        if output_size is not None:
+            whole = _near(name, tuple(map(as_dim, output_size))[-count:], whole, window.steps)
         flat = filled(0.0, (*node.shape[:2], math.prod(whole, start=Dim.of(1))), node.dtype)
         written = scatter(flat, 2, flatten(fresh(places), 2), flatten(fresh(node), 2))
         return without_batch(reshaped(written, (*node.shape[:2], *whole)).node, added)

@@ -97,7 +97,7 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 
 _COUNTING = frozenset(
     ("add", "sub", "mul", "square", "pow", "integer_pow", "reduce_sum", "reduce_prod",
-     "cumsum", "cumprod", "dot_general", "scatter-add", "scatter-mul")
+     "cumsum", "cumprod", "dot_general", "scatter-add", "scatter-mul", "neg", "abs", "div")
 )  # fmt: skip
 """Primitives whose results may leave 32 bits: of integers of these, JAX would wrap them around."""
 
