@@ -526,6 +526,7 @@ def subject_of(
         relations=[one.put(new) for one in case.relations],
     )  # fmt: skip
     subject.saved = tuple(new[node] for node in case.saved)
+    subject.demanded = tuple(replace(one, node=new[one.node]) for one in case.demanded)
     subject.copies = new
     subject.returned = {
         gradient.input: new[gradient.returned]
@@ -542,6 +543,7 @@ def _copied_case(
     cotangents = [node for node in case.cotangents if node is not None]
     returned = [g.returned for g in case.gradients if g.returned is not None]
     stated = [node for one in case.relations for node in one.nodes]
+    stated += [one.node for one in case.demanded]
     roots = [*case.inputs, *case.outputs, *cotangents, *case.saved, *given, *returned, *stated]
     graph = Graph()
     drawn: dict[Node, Assumption] = {}

@@ -571,7 +571,7 @@ def separated(
     for bits in precisions:
         with balls.working(bits):
             try:
-                if not surely_stated(subject, point):
+                if not surely_stated(subject, point) or not _demands_met(subject, point):
                     return None
                 hand = hand_value(subject, point, name)[at].v
                 true = true_value(subject, point, name, at)
@@ -594,6 +594,23 @@ def surely_stated(subject: Subject, point: Point) -> bool:
     return all(
         balls.order(value.v, ZERO) in _SIDES[one.kind]
         for one in subject.relations for value in values[one.node].ravel()
+    )  # fmt: skip
+
+
+def _demands_met(subject: Subject, point: Point) -> bool:
+    """Do integers lie between the numbers that operations demand?  Raises Uncertain."""
+    ends = {
+        one.node: (one.low.constant, one.high.constant) for one in subject.demanded
+        if one.low is not None and one.high is not None
+        and one.low.constant is not None and one.high.constant is not None
+    }  # fmt: skip
+    if not ends:
+        return True
+    program = evaluator(subject, ("demanded",), lambda: Evaluator([*ends]))
+    values = program.run(Balls(), feeds(point), point.sizes)
+    return all(
+        balls.order(value.v, fmpq(low)) in (0, 1) and balls.order(value.v, fmpq(high)) == -1
+        for node, (low, high) in ends.items() for value in values[node].ravel()
     )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from symgrad.budgets import KEPT_EVALUATIONS, MODE_CHOICES, REDRAWS
 from symgrad.errors import SymgradError
 from symgrad.ir.assume import Assumption
-from symgrad.ir.function import Relation, SizeCondition
+from symgrad.ir.function import Demanded, Relation, SizeCondition
 from symgrad.ir.graph import Graph, Node, Scalar
 from symgrad.proof.oracle.numbers import DIGITS, Arithmetic, Array, Double, Precise
 from symgrad.proof.oracle.sample import MODES, Point, Sampler, Unsatisfiable
@@ -138,6 +138,8 @@ class Subject:
         self.solved: Mapping[float, literals.Constant] = {}
         """What rounded literals of backward have to be, where that was found."""
         self.saved: tuple[Node, ...] = ()
+        # What operations demand of integers, without which nothing is refuted.
+        self.demanded: tuple[Demanded, ...] = ()
         """What backward can read by name: saved tensors, set by whoever knows them."""
         self.settled = False
         """Are the modes found, or taken over from another subject?"""
