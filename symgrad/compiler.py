@@ -444,6 +444,14 @@ def texts(
     return emitted, found
 
 
+def _into_cache(emitted: EmittedOp) -> None:
+    """Compile a kernel, in whatever process this is; the last step says what is wrong."""
+    from symgrad.runtime.build import build_cached
+
+    with suppress(BuildError, CacheError):
+        build_cached(emitted.op, emitted.texts, portable=True)
+
+
 def build(
     functions: Sequence[AnyFunction], folder: Path, *, specs: Sequence[str | None] = (),
     static: Static = None, assume: Assume = None, allow: Sequence[str] = (), check: bool = False,
@@ -466,7 +474,6 @@ def build(
     Raises NotProvedError, NotValidatedError, BuildError.
     """
     from symgrad.manifest import packaged, packaged_op
-    from symgrad.runtime.build import build_cached
     from symgrad.runtime.libraries import build_package
     from symgrad.runtime.package import difference, write_package
 
@@ -488,22 +495,19 @@ def build(
         emitted, validation = texts(planned, report, allow, validate=validate)
         told(planned.name, report, validation)
         if compiled and not check:
-            with suppress(BuildError, CacheError):  # which the last step raises
-                build_cached(emitted.op, emitted.texts, portable=True)
+            _into_cache(emitted)
         op = packaged_op(request, planned, report, emitted, validation, root, on_numpy=on_numpy)
         return op, samples(planned) if package else []
 
-    ops, sampled = [], {}
-    for op, values in each(make, functions):
-        ops.append(op)
-        sampled[op.stem] = values
+    made = list(each(make, functions))
+    ops = [op for op, _ in made]
     place = project.source_folder(folder, package) if package else folder
     files = packaged(ops, place)
     if check:
         return difference(place, files)
     write_package(place, files)
     if package:
-        project.write_project(folder, project.project_files(package, ops, sampled))
+        project.write_project(folder, project.project_files(package, made))
     if compiled:
         build_package(place, [op.stem for op in ops])
     return ""

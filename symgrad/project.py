@@ -61,19 +61,23 @@ def source_folder(folder: Path, name: str) -> Path:
 
 
 def project_files(
-    name: str, ops: Sequence[PackagedOp], samples: Mapping[str, Sequence[Mapping[str, Any]]]
+    name: str, made: Sequence[tuple[PackagedOp, Sequence[Mapping[str, Any]]]]
 ) -> dict[str, str]:
-    """The texts of a project by their paths; the same bytes for the same input."""
-    records = {op.stem: read_op(op.wrapper) for op in sorted(ops, key=lambda one: one.stem)}
+    """The texts of a project by their paths; the same bytes for the same input.
+
+    ``made``: ops, and calls of each with the values that they give.
+    """
+    made = sorted(made, key=lambda one: one[0].stem)
+    records = {op.stem: read_op(op.wrapper) for op, _ in made}
     blas = (OPENBLAS,) if any(one.blas for one in records.values()) else ()
     rows = tuple(
         OpView(
-            stem,
-            ", ".join(map(str, one.cases[0].inputs)),
-            ", ".join(map(str, one.cases[0].outputs)),
-            next(str(op.record["proof"]["verdict"]) for op in ops if op.stem == stem),
+            op.stem,
+            ", ".join(map(str, records[op.stem].cases[0].inputs)),
+            ", ".join(map(str, records[op.stem].cases[0].outputs)),
+            str(op.record["proof"]["verdict"]),
         )
-        for stem, one in records.items()
+        for op, _ in made
     )
     view = ProjectView(MARK, name, rows, (NUMPY, CFFI, *blas), (CFFI, *blas), COMPILE)
     load = environment().get_template
@@ -85,7 +89,7 @@ def project_files(
             (f"tests/test_{name}.py", "test.py"),
         )
     }  # fmt: skip
-    values = {"mark": MARK, "ops": {stem: list(samples[stem]) for stem in records}}
+    values = {"mark": MARK, "ops": {op.stem: list(samples) for op, samples in made}}
     texts["tests/values.json"] = json.dumps(values, indent=1, sort_keys=True) + "\n"
     return texts
 

@@ -91,6 +91,9 @@ class Subject:
     nodes; what is known of them is taken over.
     """
 
+    demanded: tuple[Demanded, ...] = ()
+    """What operations demand of integers; nothing is refuted without it."""
+
     def __init__(
         self,
         graph: Graph,
@@ -138,8 +141,6 @@ class Subject:
         self.solved: Mapping[float, literals.Constant] = {}
         """What rounded literals of backward have to be, where that was found."""
         self.saved: tuple[Node, ...] = ()
-        # What operations demand of integers, without which nothing is refuted.
-        self.demanded: tuple[Demanded, ...] = ()
         """What backward can read by name: saved tensors, set by whoever knows them."""
         self.settled = False
         """Are the modes found, or taken over from another subject?"""
