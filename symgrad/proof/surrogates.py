@@ -83,16 +83,16 @@ _UPWARD = {"gt": True, "ge": True, "lt": False, "le": False}
 
 def surrogate(
     case: FunctionCase, names: Sequence[str], declared: Sequence[Assumption],
-    modes: Mapping[str, str], subject_of: SubjectOf,
+    modes: Mapping[str, str], subject_of: SubjectOf, *, recognised: bool = False,
 ) -> Meant | None:  # fmt: skip
     """What the gradients of some inputs are the derivatives of; None where they are plain mistakes.
 
-    Where forward is flat and nothing was recognised, it says that.
+    Where forward is flat and nothing was recognised, it says that, unless ``recognised``.
 
     ``modes``: those in which the case was sampled.  ``subject_of``: makes the subject of a case.
     """
     search = _Search(case, names, declared, modes, subject_of)
-    flat = Meant(_NOT_ZERO) if search.flat and search.linear else None
+    flat = Meant(_NOT_ZERO) if not recognised and search.flat and search.linear else None
     try:
         return _named(search) or flat
     except TimeUp:

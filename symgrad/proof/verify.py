@@ -775,38 +775,60 @@ def _report(
 
 
 def _meant(inputs: dict[str, InputReport], judged: Sequence[JudgedCase]) -> dict[str, InputReport]:
-    """The reports, of refuted gradients with what they are the derivatives of, if that is known."""
+    """The reports, of refuted gradients with what they are the derivatives of, if that is known.
+
+    All are looked at together.  Where that fails, what one of them is alone is said only beside
+    another one that is a mistake: two names are none.
+    """
     wrong = [name for name, one in inputs.items() if one.verdict is Verdict.REFUTED]
-    known: dict[str, str] = {}
+    meant: dict[str, InputReport] = {}
     try:
         with limited(SURROGATE_SECONDS):
-            for one in judged:
-                names = [name for name in wrong if not _passes(one, name)]
-                if not names:
-                    continue
-                found = _surrogate(names, one) if {*names} <= {*one.judgements} else None
-                if found is None:
-                    return inputs
-                known[found.text] = found.code
+            together = _recognised(wrong, judged)
+            meant = {name: _as_surrogate(inputs[name], together) for name in wrong if together}
+            if len(wrong) > 1 and not together:
+                alone = {name: _recognised([name], judged, alone=True) for name in wrong}
+                if not all(alone.values()):
+                    meant = {n: _as_surrogate(inputs[n], own) for n, own in alone.items() if own}
     except DependencyError:
         raise
     except (Exception, TimeUp):  # the refutation stands without it
         check()
-        return inputs
-    code = known[next(iter(known))] if len({*known.values()}) == 1 else ""
-    meant = {
-        name: replace(
-            inputs[name], verdict=Verdict.SURROGATE, surrogate=" or ".join(known),
-            surrogate_code=code, suggestion=None,
-        )
-        for name in wrong
-    }  # fmt: skip
     return {**inputs, **meant}
 
 
-def _surrogate(names: Sequence[str], one: JudgedCase) -> Meant | None:
+def _recognised(
+    names: Sequence[str], judged: Sequence[JudgedCase], *, alone: bool = False
+) -> dict[str, str]:
+    """What gradients are the derivatives of in the cases in which they are wrong, with its code.
+
+    Nothing where that is not known for all of these cases.
+    """
+    known: dict[str, str] = {}
+    for one in judged:
+        own = [name for name in names if not _passes(one, name)]
+        if not own:
+            continue
+        found = _surrogate(own, one, alone=alone) if {*own} <= {*one.judgements} else None
+        if found is None:
+            return {}
+        known[found.text] = found.code
+    return known
+
+
+def _as_surrogate(report: InputReport, known: Mapping[str, str]) -> InputReport:
+    code = known[next(iter(known))] if len({*known.values()}) == 1 else ""
+    return replace(
+        report, verdict=Verdict.SURROGATE, surrogate=" or ".join(known), surrogate_code=code,
+        suggestion=None,
+    )  # fmt: skip
+
+
+def _surrogate(names: Sequence[str], one: JudgedCase, *, alone: bool = False) -> Meant | None:
     subject = one.subject
-    return surrogate(one.case, names, subject.assumptions, subject.sampler.modes, subject_of)
+    return surrogate(
+        one.case, names, subject.assumptions, subject.sampler.modes, subject_of, recognised=alone
+    )
 
 
 def _passes(one: JudgedCase, name: str) -> bool:

@@ -484,12 +484,18 @@ def test_learned_step_by_plain_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    "function", [LsqTurned, LsqOffByOne, LsqUnlimited, LsqDoubled, LsqMean, LsqTwice]
-)
-def test_mistake_in_a_learned_step_is_refuted(function: type[sg.Function]) -> None:
+    ("function", "right"),
+    [
+        (LsqTurned, "x"), (LsqOffByOne, "s"), (LsqUnlimited, ""), (LsqDoubled, "x"),
+        (LsqMean, "x"), (LsqTwice, ""),
+    ],
+)  # fmt: skip
+def test_mistake_in_a_learned_step_is_refuted(function: type[sg.Function], right: str) -> None:
+    """What stands beside the mistake keeps its name; two names are none."""
     found = sg.verify(function, "n m", "")
     assert found.verdict == sg.REFUTED, str(found)
-    assert not any(one.surrogate for one in found.inputs.values())
+    assert "".join(name for name, one in found.inputs.items() if one.surrogate) == right
+    assert all(one.verdict is sg.REFUTED for one in found.inputs.values() if not one.surrogate)
 
 
 class Limited(sg.Function):
