@@ -184,7 +184,9 @@ def _one_float(*operands: Any) -> bool:
 # -- operators
 
 
-def _operator(call: Callable[[Any, Any], Tensor]) -> Callable[[Any, Any], Any]:
+def operator_of(call: Callable[[Any, Any], Tensor]) -> Callable[[Any, Any], Any]:
+    """An operator, which leaves operands that are none to Python."""
+
     def operator(self: Any, other: Any) -> Any:
         return call(self, other) if is_operand(other) else NotImplemented
 
@@ -210,7 +212,7 @@ _OPERATORS: dict[str, tuple[Callable[..., Tensor], str]] = {
     "pow": (power, "pow_"),
 }
 for _name, (_call, _in_place) in _OPERATORS.items():
-    setattr(SymbolicTensor, f"__{_name}__", _operator(_call))
+    setattr(SymbolicTensor, f"__{_name}__", operator_of(_call))
     setattr(SymbolicTensor, f"__r{_name}__", reflected(_call))
     setattr(SymbolicTensor, f"__i{_name}__", getattr(SymbolicTensor, _in_place))
 for _name, _unary in {"neg": neg, "pos": positive}.items():

@@ -13,7 +13,7 @@ import numpy as np
 from symgrad.errors import DTypeError, UnsupportedOpError
 from symgrad.frontend.caller import here
 from symgrad.frontend.constants import known_number, known_values
-from symgrad.frontend.functions.arithmetic import reflected
+from symgrad.frontend.functions.arithmetic import operator_of, reflected
 from symgrad.frontend.functions.comparisons import (
     logical_and,
     logical_not,
@@ -27,7 +27,6 @@ from symgrad.frontend.lift import (
     as_tensor,
     broadcast_shapes,
     elementwise,
-    is_operand,
     result_dtype,
 )
 from symgrad.frontend.session import current
@@ -63,8 +62,6 @@ def _on_bits(symbol: str, operands: Sequence[Any], dtype: DType) -> Tensor:
 
 def _bitwise(symbol: str, call: Callable[..., Tensor], *names: str) -> Callable[..., Any]:
     def bitwise(*operands: Any) -> Any:
-        if not all(map(is_operand, operands)):
-            return NotImplemented
         dtype = result_dtype(operands)
         if dtype.is_integer:
             return _on_bits(symbol, operands, dtype)
@@ -78,8 +75,6 @@ def _bitwise(symbol: str, call: Callable[..., Tensor], *names: str) -> Callable[
 
 def _shift(symbol: str, name: str) -> Callable[..., Any]:
     def shifted(input: Any, other: Any) -> Any:
-        if not all(map(is_operand, (input, other))):
-            return NotImplemented
         dtype = result_dtype((input, other))
         if not dtype.is_integer:
             raise DTypeError(f"{symbol} takes integers, not {dtype}", location=here())
@@ -104,7 +99,7 @@ for _dunder, _name, _made in (
     ("lshift", "bitwise_left_shift", _shift("<<", "bitwise_left_shift")),
     ("rshift", "bitwise_right_shift", _shift(">>", "bitwise_right_shift")),
 ):
-    setattr(SymbolicTensor, f"__{_dunder}__", _made)
+    setattr(SymbolicTensor, f"__{_dunder}__", operator_of(_made))
     setattr(SymbolicTensor, f"__r{_dunder}__", reflected(_made))
     setattr(SymbolicTensor, f"__i{_dunder}__", getattr(SymbolicTensor, f"{_name}_"))
 setattr(SymbolicTensor, "__invert__", _bitwise("~", logical_not, "bitwise_not"))  # noqa: B010

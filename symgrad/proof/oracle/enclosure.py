@@ -609,9 +609,15 @@ def _demands_met(subject: Subject, point: Point) -> bool:
     program = evaluator(subject, ("demanded",), lambda: Evaluator([*ends]))
     values = program.run(Balls(), feeds(point), point.sizes)
     return all(
-        balls.order(value.v, fmpq(low)) in (0, 1) and balls.order(value.v, fmpq(high)) == -1
-        for node, (low, high) in ends.items() for value in values[node].ravel()
+        balls.order(one, fmpq(low)) in (0, 1) and balls.order(one, fmpq(high)) == -1
+        for node, (low, high) in ends.items()
+        for one in (_number(value) for value in values[node].ravel())
     )  # fmt: skip
+
+
+def _number(value: Any) -> Number:
+    """An element of a node of integers, which may be one of NumPy's."""
+    return value.v if isinstance(value, Jet) else fmpq(int(value))
 
 
 def hand_value(subject: Subject, point: Point, name: str) -> Array:
