@@ -52,7 +52,7 @@ CASES = [
     (leaky, (1,), lambda slope, x, g: (jnp.where(x > 0, g, slope * g),), "PROVED", _SLOPE),
     (sine, (1,), lambda alpha, x, g: (g * alpha * jnp.cos(alpha * x),), "PROVED",
      "all real alpha"),
-    (sine, (1,), lambda alpha, x, g: (g * jnp.cos(alpha * x),), "PROVED", ""),  # at 1 alone
+    (sine, (1,), lambda alpha, x, g: (g * jnp.cos(alpha * x),), "REFUTED", ""),
     (branching, (1,), lambda alpha, x, g: (g * alpha if alpha > 0 else g,), "PROVED", ""),
     (rooted, (1,), lambda alpha, x, g: (g * math.sqrt(alpha),), "PROVED", ""),
     (squashed, (0,), lambda k, x, g: (g * k * (1 - jnp.tanh(k * x) ** 2),), "PROVED",

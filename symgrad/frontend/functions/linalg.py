@@ -15,6 +15,7 @@ from symgrad.frontend.caller import here
 from symgrad.frontend.functions.movement import transpose
 from symgrad.frontend.functions.products import cross, matmul
 from symgrad.frontend.functions.reductions import norm
+from symgrad.frontend.functions.scans import tril
 from symgrad.frontend.kinds import checked
 from symgrad.frontend.lift import as_tensor, elementwise
 from symgrad.frontend.questions import questions
@@ -77,10 +78,10 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
 
 @operation("cholesky_inverse")
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
-    """The inverse of a matrix by its Cholesky factor."""
-    own = inverse(L)
-    other = transpose(own, -2, -1)
-    return matmul(own, other) if upper else matmul(other, own)
+    """The inverse of a matrix by its Cholesky factor, with columns one behind the other."""
+    lower = tril(transpose(L, -2, -1) if upper else L)
+    own = inverse(lower)
+    return transpose(matmul(transpose(own, -2, -1), own), -2, -1)
 
 
 @operation("solve_triangular", method=False)
