@@ -250,9 +250,14 @@ def integral(node: Node) -> bool:
     proves both of its cases.
     """
     found: dict[Node, bool] = {}
-    for one in ancestors([node], follow=_values):
-        found[one] = _integral(one, [found[arg] for arg in _values(one)])
+    for one in ancestors([node], follow=_summands):
+        found[one] = _integral(one, [found[arg] for arg in _summands(one)])
     return found[node]
+
+
+def _summands(node: Node) -> Sequence[Node]:
+    """The arguments that have to be integers for a node to be integers; none where it is none."""
+    return _values(node) if node.op in _AMONG_INTEGERS or node.op == "cast" else ()
 
 
 def _values(node: Node) -> Sequence[Node]:
