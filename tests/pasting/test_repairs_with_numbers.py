@@ -116,7 +116,7 @@ def repaired(folder: Path, module: str, part: int, parts: int) -> Iterator[tuple
             assert report.diff, f"{text}\n{report}"
             yield loaded(folder, applied(text, report.diff)), f"{report.diff}\n{report}", report
             found += 1
-    assert found >= 0.8 * len(texts), f"{found} repairs of {len(texts)}"
+    assert found >= 0.7 * len(texts), f"{found} repairs of {len(texts)}"
 
 
 def values(report: Any) -> Iterator[tuple[float, int, bool]]:
