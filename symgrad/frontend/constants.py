@@ -21,44 +21,67 @@ _MOST_NODES = 512
 """Nodes that are evaluated for one question."""
 
 
-def known_values(node: Node, *, rounded: bool = False) -> Array | None:
+def known_values(node: Node) -> Array | None:
     """The values of a node; None where they are not known.
 
-    They have the same bits wherever the program runs, and in floats of all widths, unless
-    ``rounded`` ones do as well.
+    They have the same bits wherever the program runs, and in floats of all widths.
     """
     order = ancestors([node])
-    if len(order) > _MOST_NODES or not all(map(_is_small, order)):
+    both = _evaluated(order)
+    if both is None or not all(_is_exact(one, values) for values in both for one in order):
         return None
-    found = _evaluated(order, wide=False, rounded=rounded)
-    if found is None or rounded:
-        return found
-    wide = _evaluated(order, wide=True, rounded=rounded)
-    return found if wide is not None and np.array_equal(found, wide) else None
+    narrow, wide = (values[node] for values in both)
+    return narrow if np.array_equal(narrow, wide) else None
 
 
-def _evaluated(order: Sequence[Node], *, wide: bool, rounded: bool) -> Array | None:
-    """The value of the last node.  ``wide``: all floats are float64."""
-    values: dict[Node, Array] = {}
-    for node in order:
-        op, dtype = get(node.op), "float64" if wide and node.dtype.is_float else str(node.dtype)
-        if node.op in _UNKNOWN or op.kind not in _KINDS:
-            return None
-        with np.errstate(all="ignore"):
-            raw = op.numpy(*(values[arg] for arg in node.args), size=_number, **node.attributes)
-        found = np.asarray(raw, dtype=dtype)
-        if not (rounded or _is_exact(node, values, found)):
-            return None
-        values[node] = found
-    return values[order[-1]]
-
-
-def known_number(node: Node, *, rounded: bool = False) -> Any:
+def known_number(node: Node) -> Any:
     """The value of a node of one element; None where it is not known."""
     if any(size != 1 for size in node.shape):
         return None
-    found = known_values(node, rounded=rounded)
+    found = known_values(node)
     return None if found is None else found.item()
+
+
+def known_truth(node: Node) -> bool | None:
+    """The truth value of one element; None where it is not known, or where rounding decides it."""
+    order = ancestors([node])
+    both = _evaluated(order) if all(size == 1 for size in node.shape) else None
+    if both is None:
+        return None
+    narrow, wide = both
+    rounded: set[Node] = set()
+    for one in order:
+        read = not rounded.isdisjoint(one.args)
+        exact = all(_is_exact(one, values) for values in both)
+        same = np.array_equal(narrow[one], wide[one], equal_nan=one.dtype.is_float)
+        if one.dtype.is_float and one.op not in _STEPS:
+            if read or not exact or not same:
+                rounded.add(one)
+        elif read and not (one.op in _COMPARISONS and _are_apart(*(wide[a] for a in one.args))):
+            return None
+    return None if node in rounded else bool(wide[node])
+
+
+def _are_apart(left: Array, right: Array) -> bool:
+    return bool((np.abs(left - right) > _FAR * (np.abs(left) + np.abs(right))).all())
+
+
+def _evaluated(order: Sequence[Node]) -> tuple[dict[Node, Array], dict[Node, Array]] | None:
+    """The values of nodes as they are, and with all floats in float64; None for what is unknown."""
+    if len(order) > _MOST_NODES or not all(map(_is_small, order)):
+        return None
+    if any(node.op in _UNKNOWN or get(node.op).kind not in _KINDS for node in order):
+        return None
+    narrow, wide = dict[Node, Array](), dict[Node, Array]()
+    for values in (narrow, wide):
+        for node in order:
+            is_wide = values is wide and node.dtype.is_float
+            with np.errstate(all="ignore"):
+                found = get(node.op).numpy(
+                    *(values[arg] for arg in node.args), size=_number, **node.attributes
+                )
+            values[node] = np.asarray(found, dtype="float64" if is_wide else str(node.dtype))
+    return narrow, wide
 
 
 def is_computed_of_sizes(node: Node) -> bool:
@@ -72,7 +95,7 @@ def _is_small(node: Node) -> bool:
     return len(known) == len(sizes) and math.prod(known) <= MOST_CONSTANTS
 
 
-def _is_exact(node: Node, values: Mapping[Node, Array], found: Array) -> bool:
+def _is_exact(node: Node, values: Mapping[Node, Array]) -> bool:
     """Is it rounded correctly, in whatever order it is computed?"""
     kind = get(node.op).kind
     if not node.dtype.is_float or kind not in ("elementwise", "reduction"):
@@ -82,7 +105,7 @@ def _is_exact(node: Node, values: Mapping[Node, Array], found: Array) -> bool:
     if node.op in ("prod", "cumprod"):
         return False
     if node.op in ("sum", "cumsum"):
-        return _adds_exactly(values[node.args[0]], found.dtype)
+        return _adds_exactly(values[node.args[0]], values[node].dtype)
     return True
 
 
@@ -104,6 +127,10 @@ def _number(size: Any) -> int:
 _UNKNOWN = frozenset(("input", "draw", "size", "unwritten"))
 """Ops whose values nobody knows."""
 _KINDS = frozenset(("source", "elementwise", "movement", "reduction", "marker"))
+_STEPS = ("floor", "ceil", "trunc", "round", "sign", "floordiv")
+_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+_FAR = 1e-3
+"""Numbers that are so far apart, relative to their size, are so in any arithmetic."""
 _CORRECT = frozenset(
     ("abs", "add", "cast", "ceil", "copysign", "div", "floor", "floordiv", "maximum", "minimum",
      "mul", "neg", "reciprocal", "relu", "round", "sign", "sqrt", "square", "sub", "trunc", "where")

@@ -27,7 +27,7 @@ from symgrad.errors import (
 )
 from symgrad.frontend import unsupported
 from symgrad.frontend.caller import asker, here
-from symgrad.frontend.constants import is_computed_of_sizes, known_number
+from symgrad.frontend.constants import is_computed_of_sizes, known_number, known_truth
 from symgrad.frontend.questions import (
     Device,
     GradFn,
@@ -483,9 +483,9 @@ class SymbolicTensor(_Held):
 
         What is computed of numbers alone has a value.
         """
-        value = known_number(self.node, rounded=True)
+        value = known_truth(self.node)
         if value is not None:
-            return bool(value)
+            return value
         known = questions()
         found = None if known is None else asks_of_mask(self.node)
         if known is None or found is None or not found[0].rank:
