@@ -64,7 +64,6 @@ class Conversion:
         self._memo: dict[Expr, Poly] = {}
         self._definitions = definitions
         self._depth = 0
-        self._environment = IndexValues(self.axes, self._element)
 
     def state(self) -> None:
         """Make the templates of what is stated.  What has no normal form is left out.
@@ -135,8 +134,13 @@ class Conversion:
             return computed
         for index in expr.indices:
             self._bind(index)
-        indices = tuple(from_dim(self.context, index, self._environment) for index in expr.indices)
+        values = self._values()
+        indices = tuple(from_dim(self.context, index, values) for index in expr.indices)
         return leaf(self.context, expr.tensor, indices, _sort(expr.dtype))
+
+    def _values(self) -> IndexValues:
+        """What is in index expressions; not kept, so that no cycle keeps the proof."""
+        return IndexValues(self.axes, self._element)
 
     def _element(self, element: Element) -> Poly | None:
         return self._defined(element.tensor, element.indices)
@@ -159,7 +163,7 @@ class Conversion:
             return literal(self.context, expr.value)
         if isinstance(expr, IntValue):
             self._bind(expr.value)
-            return from_dim(self.context, expr.value, self._environment)
+            return from_dim(self.context, expr.value, self._values())
         if isinstance(expr, Access):
             return self._access(expr)
         if isinstance(expr, Call):
