@@ -286,6 +286,81 @@ def counts_axes(function: AnyFunction) -> bool:
     return min(found, default=0) >= 0 < max(found, default=0)
 
 
+def called(function: AnyFunction) -> tuple[str, ...]:
+    """The arguments that forward or backward calls, and asks nothing before: they are functions.
+
+    Names that a method binds again are left out, and so is what an ``if`` mentions.
+    """
+    try:
+        tree = ast.parse(method_sources(class_of(function)))
+    except SyntaxError:
+        return ()
+    names = [one.name for one in parameters(function) if one.name not in _bound_in(tree, "forward")]
+    kept = _kept_attributes(tree, names)
+    asked: set[str] = set()
+    found: set[str] = set()
+    for method in ast.iter_child_nodes(tree):
+        own = _aliases(method, names, kept)
+        for node in ast.walk(method):
+            if isinstance(node, (ast.If, ast.IfExp)):
+                asked |= {own.get(_text(part), "") for part in ast.walk(node.test)}
+            elif isinstance(node, ast.Call):
+                found.add(own.get(_text(node.func), ""))
+    return tuple(name for name in names if name in found - asked)
+
+
+def _kept_attributes(tree: ast.AST, names: Sequence[str]) -> dict[str, str]:
+    """Which argument an attribute of ctx is, by its text in all methods: ``ctx.act``."""
+    found: dict[str, str] = {}
+    several: set[str] = set()
+    for node in ast.walk(tree):
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        for target in targets:
+            if isinstance(target, ast.Attribute):
+                value = _text(node.value) if isinstance(node, ast.Assign) else ""
+                several |= {_text(target)} & found.keys()
+                found[_text(target)] = value
+    return {text: name for text, name in found.items() if name in names and text not in several}
+
+
+def _aliases(method: ast.AST, names: Sequence[str], kept: Mapping[str, str]) -> dict[str, str]:
+    """Which argument a name, or an attribute of ctx, is in a method."""
+    is_forward = getattr(method, "name", "") == "forward"
+    found = {**kept, **(dict(zip(names, names, strict=True)) if is_forward else {})}
+    bound = _bound(method)
+    for name in bound:
+        found.pop(name, None)
+    for node in ast.walk(method):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            (name, value) = (node.targets[0].id, _text(node.value))
+            if bound.count(name) == 1 and value in found:
+                found[name] = found[value]
+    return found
+
+
+def _bound_in(tree: ast.AST, method: str) -> list[str]:
+    return [
+        name for node in ast.iter_child_nodes(tree) if getattr(node, "name", "") == method
+        for name in _bound(node)
+    ]  # fmt: skip
+
+
+def _bound(tree: ast.AST) -> list[str]:
+    """The names that statements bind, as often as they do."""
+    return [
+        node.id for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    ]  # fmt: skip
+
+
+def _text(node: ast.AST) -> str:
+    """``name`` or ``name.attribute``; empty for what is neither."""
+    if isinstance(node, ast.Name):
+        return node.id
+    inner = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    return ast.unparse(node) if inner else ""
+
+
 # -- evidence
 
 

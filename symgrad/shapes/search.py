@@ -65,6 +65,7 @@ from symgrad.shapes.candidates import (
     MORE_VALUES,
     Candidate,
     Unknown,
+    called,
     counts_axes,
     left_out,
     unknowns,
@@ -185,6 +186,7 @@ class _Search:
 
     def run(self) -> Request:
         """The cheapest combination of those that forward accepts."""
+        self._refuse_functions()
         found = self._cheapest(SHAPE_TRIALS)
         if found is None and self.many_cases is not None:
             self.most_cases = 10 * TRIAL_CASES
@@ -777,6 +779,25 @@ class _Search:
         """The line at which all trials ended; None where it is not one."""
         places = self.places - {None}
         return next(iter(places)) if len(places) == 1 else None
+
+    def _refuse_functions(self) -> None:
+        """Nothing stands for a function that forward or backward is given.  Raises SpecError."""
+        open_ones = {
+            one.name for one in self.unknowns
+            if not any(some.absent or some.value is None and some.is_value
+                       for some in one.candidates)
+        }  # fmt: skip
+        names = [name for name in called(self.function) if name in open_ones]
+        if names:
+            several = len(names) > 1
+            given = ", ".join(f'"{name}": ...' for name in names)
+            raise SpecError(
+                f"{class_of(self.function).__name__}: {' and '.join(names)} "
+                f"{'are' if several else 'is'} called, and nothing says which "
+                f"{'functions they are' if several else 'function it is'}",
+                location=class_location(class_of(self.function)),
+                hint=f"pass it from Python: sg.verify(..., static={{{given}}})",
+            )
 
     def _nothing(self) -> SymgradError:
         cls = class_of(self.function)

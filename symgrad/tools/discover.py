@@ -194,6 +194,8 @@ def _own(module: ModuleType) -> list[type[Function]]:
 def _values(holder: Any, module: str, seen: set[int]) -> Iterator[Any]:
     """What a module, or a class, holds, and what the classes of the module in it hold."""
     for value in list(vars(holder).values()):
+        if isinstance(value, (staticmethod, classmethod)):  # also of a class in a class
+            value = value.__func__
         yield value
         if inspect.isclass(value) and value.__module__ == module and id(value) not in seen:
             seen.add(id(value))
