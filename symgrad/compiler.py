@@ -146,9 +146,9 @@ def asked_for(
         specs = specs_in(specs[0])
     if declared is None:
         return requested(function, specs, static, assume, order)
-    values = {**declared.static, **(static or {})}
     facts = {**joined(declared.assume), **joined(assume)}
     try:
+        values = {**declared.values(class_of(function)), **(static or {})}
         return requested(
             function, specs or declared.specs, values, facts, max(order, declared.order or 1)
         )

@@ -5,6 +5,7 @@ In: a TOML file, or the nearest one above a source.  Out: ``Config``; for a clas
     [functions."package.ops.RoundSTE"]      or RoundSTE, or ops.RoundSTE; in pyproject.toml the
     shapes = { x = "n m" }                  table is tool.symgrad.functions
     static = { bits = 4 }
+    callables = { act = "ops.swish" }       the function that an argument is
     assume = { x = "positive" }
     surrogate = "identity"                  or a function of torch, or an expression, or
                                             "the fixed point of z = tanh(z @ w + x)"
@@ -40,7 +41,7 @@ from symgrad.frontend.function import (
     raw_method,
     surrogate_of,
 )
-from symgrad.frontend.replaced import replaced
+from symgrad.frontend.replaced import reference, replaced
 from symgrad.ir.assume import Stated
 
 if sys.version_info >= (3, 11):
@@ -69,6 +70,13 @@ class Declared:
     ignore: str = ""
     order: int | None = None
     replace: Mapping[str, str] = field(default_factory=dict)
+    callables: Mapping[str, str] = field(default_factory=dict)
+
+    def values(self, function: type[Function]) -> dict[str, Any]:
+        """The plain arguments: values, and functions.  Raises SpecError for names of nothing."""
+        own = sys.modules.get(function.__module__)
+        functions = {name: reference(given, own)[1] for name, given in self.callables.items()}
+        return {**self.static, **functions}
 
     @property
     def specs(self) -> Any:
@@ -370,6 +378,8 @@ _KINDS: dict[str, Callable[[Any], str]] = {
     else "write the reason in quotes",
     "replace": lambda value: "" if _texts(value)
     else 'write { "module.function" = "module.reference" }',
+    "callables": lambda value: "" if _texts(value)
+    else 'write { argument = "module.function" }',
     "order": lambda value: "" if value in (1, 2) and type(value) is int else "1 or 2",
 }  # fmt: skip
 """What each key takes: the hint where a value does not fit, empty where it does."""

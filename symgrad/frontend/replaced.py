@@ -47,13 +47,13 @@ def replaced(function: Any, wanted: Replace | None) -> Iterator[None]:
             hint='give names of functions and references: replace={"kernels.fused": reference}',
         )
     own = sys.modules.get(function.__module__)
-    found = [(name, *_place(name, own), _reference(ref, own)) for name, ref in wanted.items()]
+    found = [(name, *_place(name, own), reference(ref, own)) for name, ref in wanted.items()]
     token = _active.set((*references(), *(one[-1][1] for one in found)))
     try:
         with ExitStack() as stack:
-            for name, owner, attribute, (said, reference) in found:
+            for name, owner, attribute, (said, stand_in) in found:
                 old = getattr(owner, attribute)
-                new = _standing(old, f"{name} computes what {said} does", reference)
+                new = _standing(old, f"{name} computes what {said} does", stand_in)
                 for place, key in _bindings(owner, attribute, old):
                     stack.callback(setattr, place, key, old)
                     setattr(place, key, new)
@@ -75,8 +75,11 @@ def _place(name: str, own: ModuleType | None) -> tuple[Any, str]:
     return owner, attribute
 
 
-def _reference(given: Any, own: ModuleType | None) -> tuple[str, Callable[..., Any]]:
-    """A reference, and what it is called.  Raises SpecError."""
+def reference(given: Any, own: ModuleType | None) -> tuple[str, Callable[..., Any]]:
+    """A function, by its dotted name or itself, and what it is called.  Raises SpecError.
+
+    A name without dots is one of the module ``own``.
+    """
     if callable(given):
         return getattr(given, "__qualname__", type(given).__name__), given
     if isinstance(given, str):
@@ -86,7 +89,7 @@ def _reference(given: Any, own: ModuleType | None) -> tuple[str, Callable[..., A
         if callable(found):
             return given, found
     raise SpecError(
-        f"there is no function {given!r} to put in the place of another",
+        f"there is no function {given!r}",
         hint="write module.function, or pass the function itself",
     )
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -289,18 +290,22 @@ def counts_axes(function: AnyFunction) -> bool:
 def called(function: AnyFunction) -> tuple[str, ...]:
     """The arguments that forward or backward calls, and asks nothing before: they are functions.
 
-    Names that a method binds again are left out, and so is what an ``if`` mentions.
+    Names that forward binds again are left out, and so is what an ``if`` mentions.
     """
     try:
         tree = ast.parse(method_sources(class_of(function)))
     except SyntaxError:
         return ()
-    names = [one.name for one in parameters(function) if one.name not in _bound_in(tree, "forward")]
+    methods = {getattr(one, "name", ""): one for one in ast.iter_child_nodes(tree)}
+    forward = methods.get("forward")
+    again = _bound(forward) if forward is not None else []
+    names = [one.name for one in parameters(function) if one.name not in again]
     kept = _kept_attributes(tree, names)
     asked: set[str] = set()
     found: set[str] = set()
-    for method in ast.iter_child_nodes(tree):
-        own = _aliases(method, names, kept)
+    for method in methods.values():
+        given = dict(zip(names, names, strict=True)) if method is forward else {}
+        own = _aliases(method, {**kept, **given})
         for node in ast.walk(method):
             if isinstance(node, (ast.If, ast.IfExp)):
                 asked |= {own.get(_text(part), "") for part in ast.walk(node.test)}
@@ -310,39 +315,26 @@ def called(function: AnyFunction) -> tuple[str, ...]:
 
 
 def _kept_attributes(tree: ast.AST, names: Sequence[str]) -> dict[str, str]:
-    """Which argument an attribute of ctx is, by its text in all methods: ``ctx.act``."""
-    found: dict[str, str] = {}
-    several: set[str] = set()
-    for node in ast.walk(tree):
-        targets = node.targets if isinstance(node, ast.Assign) else []
-        for target in targets:
-            if isinstance(target, ast.Attribute):
-                value = _text(node.value) if isinstance(node, ast.Assign) else ""
-                several |= {_text(target)} & found.keys()
-                found[_text(target)] = value
-    return {text: name for text, name in found.items() if name in names and text not in several}
+    """Which argument an attribute of ctx is that is assigned once: ``ctx.act``."""
+    pairs = [
+        (_text(target), _text(node.value)) for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) for target in node.targets
+        if isinstance(target, ast.Attribute)
+    ]  # fmt: skip
+    times = Counter(target for target, _ in pairs)
+    return {target: name for target, name in pairs if name in names and times[target] == 1}
 
 
-def _aliases(method: ast.AST, names: Sequence[str], kept: Mapping[str, str]) -> dict[str, str]:
-    """Which argument a name, or an attribute of ctx, is in a method."""
-    is_forward = getattr(method, "name", "") == "forward"
-    found = {**kept, **(dict(zip(names, names, strict=True)) if is_forward else {})}
-    bound = _bound(method)
-    for name in bound:
-        found.pop(name, None)
+def _aliases(method: ast.AST, known: Mapping[str, str]) -> dict[str, str]:
+    """Which argument a name is in a method: those known, and names bound once to one of them."""
+    times = Counter(_bound(method))
+    found = {text: name for text, name in known.items() if text not in times}
     for node in ast.walk(method):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            (name, value) = (node.targets[0].id, _text(node.value))
-            if bound.count(name) == 1 and value in found:
-                found[name] = found[value]
+            target, value = node.targets[0].id, _text(node.value)
+            if times[target] == 1 and value in found:
+                found[target] = found[value]
     return found
-
-
-def _bound_in(tree: ast.AST, method: str) -> list[str]:
-    return [
-        name for node in ast.iter_child_nodes(tree) if getattr(node, "name", "") == method
-        for name in _bound(node)
-    ]  # fmt: skip
 
 
 def _bound(tree: ast.AST) -> list[str]:

@@ -784,19 +784,20 @@ class _Search:
         """Nothing stands for a function that forward or backward is given.  Raises SpecError."""
         open_ones = {
             one.name for one in self.unknowns
-            if not any(some.absent or some.value is None and some.is_value
+            if not any(some.absent or (some.value is None and some.is_value)
                        for some in one.candidates)
         }  # fmt: skip
         names = [name for name in called(self.function) if name in open_ones]
         if names:
             several = len(names) > 1
-            given = ", ".join(f'"{name}": ...' for name in names)
+            given = ", ".join(f'{name} = "module.function"' for name in names)
             raise SpecError(
                 f"{class_of(self.function).__name__}: {' and '.join(names)} "
                 f"{'are' if several else 'is'} called, and nothing says which "
                 f"{'functions they are' if several else 'function it is'}",
                 location=class_location(class_of(self.function)),
-                hint=f"pass it from Python: sg.verify(..., static={{{given}}})",
+                hint=f"declare it in symgrad.toml: callables = {{ {given} }}; in Python, "
+                "static of sg.verify takes a function",
             )
 
     def _nothing(self) -> SymgradError:

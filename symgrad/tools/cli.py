@@ -445,11 +445,13 @@ def scan_command(
     if html is not None:
         from symgrad.tools.page import page
 
-        outputs.write(html, page(place, scanned, scan.counts(scanned), seconds))
+        outputs.write(html, page(place, scanned, seconds))
     if as_json:
         _answer(scan.as_dict(place, scanned, seconds))
     else:
         console.print(scan.summary(scanned, Path.cwd()))
+        for note in scan.notes(scanned):
+            console.print(note, markup=False)
         said = ", ".join(f"{number} {name}" for name, number in scan.counts(scanned).items())
         click.echo(f"{len(scanned)} Functions in {seconds:.0f} s: {said or 'none'}")
     _exit(0 if all(one.passes for one in scanned) else 1)

@@ -130,7 +130,6 @@ class Scanned:
         if self.report is None:
             return self.error.what if self.error is not None else self.expectation
         said = [self.expectation] if self.expectation else []
-        said += [f"imported alone, since {self.alone}"] if self.alone else []
         if self.category == PROVED:
             return "; ".join(said)
         if self.category == CONDITIONAL:
@@ -159,6 +158,7 @@ class Scanned:
             "category": self.category,
             "verdict": self.verdict,
             "why": self.why,
+            "imported_alone": self.alone,
             "seconds": round(self.seconds, 3),
             "diff": self.diff,
             "report": None if self.report is None else self.report.to_dict(),
@@ -356,8 +356,7 @@ def summary(found: Sequence[Scanned], root: Path) -> Table:
     table = Table("class", "verdict", "s", "what is known")
     for one in found:
         style = STYLES[one.verdict]
-        file = one.source.file
-        place = file.relative_to(root) if file.is_relative_to(root) else Path(file.name)
+        place = _shown(one.source, root)
         table.add_row(
             f"{escape(one.name)}\n[dim]{escape(str(place))}:{one.source.line}",
             f"[{style}]{one.category}",
@@ -365,6 +364,24 @@ def summary(found: Sequence[Scanned], root: Path) -> Table:
             escape(shortened(one.why)),
         )
     return table
+
+
+def notes(found: Sequence[Scanned]) -> list[str]:
+    """What holds for several classes: which of them were imported alone, and why."""
+    whys = dict.fromkeys(one.alone for one in found if one.alone)
+    rows = ([one.name for one in found if one.alone == why] for why in whys)
+    return [
+        f"imported alone: {', '.join(names)}, since {why}"
+        for why, names in zip(whys, rows, strict=True)
+    ]
+
+
+def _shown(source: Source, root: Path) -> Path:
+    """The file as seen from a folder; of one elsewhere, from the folder that has its package."""
+    if source.file.is_relative_to(root):
+        return source.file.relative_to(root)
+    depth = source.module.count(".") + 1 + (source.file.name == "__init__.py")
+    return Path(*source.file.parts[-depth:])
 
 
 MOST_LETTERS = 240
@@ -382,5 +399,6 @@ def as_dict(place: str, found: Sequence[Scanned], seconds: float) -> dict[str, A
         "place": place,
         "seconds": round(seconds, 3),
         "counts": counts(found),
+        "notes": notes(found),
         "functions": [one.to_dict() for one in found],
     }

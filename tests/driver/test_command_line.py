@@ -690,3 +690,11 @@ def test_what_limits_the_second_order_is_told(tmp_path: Path) -> None:
     assert "(second order)" in told.output
     assert "x == 0" in told.output
     assert "second order" not in run("verify", str(path), "--shapes", "n").output
+
+
+def test_a_class_in_a_class_is_found_by_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "inside.py"
+    inner = WRONG.replace("import symgrad as sg\n\n\n", "").replace("\n", "\n    ")
+    path.write_text(f"import symgrad as sg\n\n\nclass Outer:\n    @staticmethod{inner}\n")
+    done = run("verify", f"{path}:Outer.Square")
+    assert "REFUTED" in done.output

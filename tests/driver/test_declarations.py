@@ -124,6 +124,42 @@ def test_a_verdict_may_be_expected_and_a_class_ignored(project: Path) -> None:
     assert 'skipped="1"' in report
 
 
+CALLED = """
+import symgrad as sg
+
+
+def square(x):
+    return x * x
+
+
+class Applied(sg.Function):
+    @staticmethod
+    def forward(ctx, act, x):
+        ctx.save_for_backward(x)
+        return act(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return None, 2 * x * grad
+"""
+
+
+def test_a_function_is_declared_by_its_name(project: Path) -> None:
+    (project / "lib" / "called.py").write_text(CALLED)
+    status, found = _run("lib/called.py")
+    assert status == 1
+    assert "act is called, and nothing says which function it is" in found[0]["error"]
+    for name, verdict in (("square", "PROVED"), ("lib.called.square", "PROVED"),
+                          ("symgrad.tanh", "REFUTED")):  # fmt: skip
+        (project / "symgrad.toml").write_text(
+            f'[functions.Applied]\ncallables = {{ act = "{name}" }}\n'
+        )
+        _, found = _run("lib/called.py")
+        assert found[0]["verdict"] == verdict
+        assert found[0]["values"]["act"].endswith(name.rpartition(".")[2])
+
+
 WRONG = {
     'shapes = "n m"': ("unknown key 'shapes'", 1),
     "[functions.Round]\nshape = 3": ("unknown key 'shape'", 2),
@@ -137,6 +173,8 @@ WRONG = {
     "[functions.Round]\nsurrogate = 'nosuch'": ("there is no function 'nosuch'", 1),
     "[functions.Round]\norder=1\n['functions'.'lib.ops.Round']\norder=1": ("the same class", 3),
     "[functions.Round]\nshapes = 'n m; k'": ("too many", 1),
+    "[functions.Round]\ncallables = { x = 3 }": ("callables = ", 2),
+    "[functions.Round]\ncallables = { x = 'math.nosuch' }": ("no function 'math.nosuch'", 1),
 }
 
 

@@ -116,10 +116,10 @@ def test_each_class_has_its_verdict(scanned: tuple[Path, Any, int]) -> None:
     assert said["lib.right.Wrong"][0] == "refuted"
     assert "grad_x" in said["lib.right.Wrong"][1]
     assert said["lib.right.Straight"][0] == "surrogate"
-    category, why = said["lib.broken.deep.fine.Fine"]
-    assert category == "proved"
-    assert "imported alone, since" in why
-    assert "no_such_library" in why
+    assert said["lib.broken.deep.fine.Fine"] == ("proved", "")
+    (note,) = found["notes"]
+    assert note.startswith("imported alone: Fine, since ")
+    assert "no_such_library" in note
     for name, why in (
         ("crashes.Lost", "SIGSEGV"), ("ends.Ended", "ends the program"),
         ("grows.Greedy", "MemoryError"), ("missing.Missing", "no_such_library"),
@@ -156,6 +156,7 @@ def test_the_page_is_one_file_of_well_formed_text(scanned: tuple[Path, Any, int]
         assert f'<span class="name">{name}</span>' in text
     assert not re.search(r"(src|href)=[\"']?http", text)
     assert "@import" not in text
+    assert "imported alone: Fine, since " in text
     body = re.sub(r"<!doctype html>|<meta[^>]*>", "", text).replace(" open>", ' open="">')
     body = re.sub(r"&(?!#|amp;|lt;|gt;|quot;)(\w+);", "", body)
     ElementTree.fromstring(body)

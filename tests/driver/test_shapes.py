@@ -842,3 +842,38 @@ class Residuals(sg.Function):
 
 def test_an_axis_of_one_element_excuses_no_sum_over_it() -> None:
     assert sg.verify(Residuals, suggest=False).verdict == "REFUTED"
+
+
+CALLS = """
+import symgrad as sg
+
+class Op(sg.Function):
+    @staticmethod
+    def forward(ctx, x, act):
+        {0}
+
+    @staticmethod
+    def backward(ctx, grad):
+        {1}
+"""
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward", "is_function"),
+    [
+        ("return act(x)", "return grad, None", True),
+        ("ctx.act = act; return x", "return ctx.act(grad), None", True),
+        ("ctx.act = act; return x", "act = ctx.act; return act(grad), None", True),
+        ("ctx.act = act; return x", "return grad, None", False),
+        ("act = sg.exp if act else sg.sin; return act(x)", "return grad, None", False),
+        ("return x if act is None else act(x)", "return grad, None", False),
+    ],
+)
+def test_nothing_is_tried_for_what_is_called(
+    tmp_path: Path, forward: str, backward: str, is_function: bool
+) -> None:
+    path = tmp_path / "calls.py"
+    path.write_text(CALLS.format(forward, backward))
+    judged = judge(functions(str(path))[0], timeout=None)
+    told = "act is called, and nothing says which function it is"
+    assert (told in str(judged.error)) is is_function
