@@ -445,7 +445,8 @@ def scan_command(
     if html is not None:
         from symgrad.tools.page import page
 
-        outputs.write(html, page(place, scanned, seconds))
+        counts, notes = scan.counts(scanned), scan.notes(scanned)
+        outputs.write(html, page(place, scanned, counts, notes, seconds))
     if as_json:
         _answer(scan.as_dict(place, scanned, seconds))
     else:

@@ -27,18 +27,17 @@ MOST_OF_A_PICTURE = 200_000
 _ALIGNED = re.compile(r"(?<!\\)&")
 
 
-def page(place: str, found: Sequence[Scanned], seconds: float) -> str:
+def page(
+    place: str, found: Sequence[Scanned], counts: dict[str, int], notes: Sequence[str],
+    seconds: float,
+) -> str:  # fmt: skip
     """The file."""
-    from symgrad.tools.scan import counts, notes
-
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("symgrad.templates", ""), autoescape=True, trim_blocks=True,
         lstrip_blocks=True, undefined=jinja2.StrictUndefined,
     )  # fmt: skip
     template = environment.get_template("scan.html.j2")
-    return template.render(
-        place=place, found=found, counts=counts(found), notes=notes(found), seconds=seconds
-    )
+    return template.render(place=place, found=found, counts=counts, notes=notes, seconds=seconds)
 
 
 def report_html(one: Judged) -> str:
