@@ -1,4 +1,4 @@
-"""A package of kernels as an ordinary Python project: what ``pip wheel`` and ``pytest`` read.
+"""A package of kernels as an ordinary project: what ``pip wheel``, ``pytest`` and ``cmake`` read.
 
 In: the ops of a package and their samples.  Out: the texts around ``src/<package>``.
 
@@ -14,14 +14,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from symgrad.abi import ALIGNMENT, OUT_OF_RANGE, STATUSES, TOO_LARGE, Op
 from symgrad.codegen.environment import environment
 from symgrad.errors import BuildError
+from symgrad.runtime.blas import FUNCTIONS
+from symgrad.runtime.compiler import ARITHMETIC
 from symgrad.runtime.libraries import read_op
 from symgrad.runtime.package import PackagedOp, replace_file
 
 MARK = "Written by symgrad build; without this line it is yours, and is not written again."
+VERSION = "0.1.0"
 NUMPY, CFFI, OPENBLAS = "numpy>=1.26", "cffi>=1.16", "scipy-openblas32>=0.3.27"
 COMPILE = ("platformdirs>=4", "filelock>=3.13")  # where no library was built, and a compiler is
+
+_CONSTANTS = {OUT_OF_RANGE: "OUT_OF_RANGE", TOO_LARGE: "TOO_LARGE"}  # in C, behind the macro
 
 
 @dataclass(frozen=True)
@@ -35,15 +41,36 @@ class OpView:
 
 
 @dataclass(frozen=True)
+class StatusView:
+    """What a number that a kernel returns is called, and what it means."""
+
+    number: int
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
 class ProjectView:
-    """All that the templates are shown."""
+    """All that the templates are shown.
+
+    ``macro``: what macros of C begin with; ``flags``: options that the arithmetic rests on;
+    ``blas``: the functions of the BLAS that are called.
+    """
 
     mark: str
     name: str
+    version: str
     ops: tuple[OpView, ...]
     requires: tuple[str, ...]
     build_requires: tuple[str, ...]
     compile_requires: tuple[str, ...]
+    macro: str
+    sources: tuple[str, ...]
+    headers: tuple[str, ...]
+    flags: tuple[str, ...]
+    blas: tuple[str, ...]
+    alignment: int
+    statuses: tuple[StatusView, ...]
 
 
 def check_name(name: str) -> None:
@@ -68,30 +95,51 @@ def project_files(
     ``made``: ops, and calls of each with the values that they give.
     """
     made = sorted(made, key=lambda one: one[0].stem)
-    records = {op.stem: read_op(op.wrapper) for op, _ in made}
-    blas = (OPENBLAS,) if any(one.blas for one in records.values()) else ()
-    rows = tuple(
-        OpView(
-            op.stem,
-            ", ".join(map(str, records[op.stem].cases[0].inputs)),
-            ", ".join(map(str, records[op.stem].cases[0].outputs)),
-            str(op.record["proof"]["verdict"]),
-        )
-        for op, _ in made
-    )
-    view = ProjectView(MARK, name, rows, (NUMPY, CFFI, *blas), (CFFI, *blas), COMPILE)
+    view = _view(name, [op for op, _ in made])
     load = environment().get_template
     texts = {
         path: load(f"project_{template}.j2").render(project=view)
         for path, template in (
             ("pyproject.toml", "pyproject.toml"), ("setup.py", "setup.py"),
             ("MANIFEST.in", "manifest.in"), ("README.md", "readme.md"),
-            (f"tests/test_{name}.py", "test.py"),
+            (f"tests/test_{name}.py", "test.py"), ("CMakeLists.txt", "cmakelists.txt"),
+            (f"cmake/{name}Config.cmake.in", "config.cmake"),
+            (f"cmake/{name}.pc.in", "pkgconfig.pc"), (f"include/{name}.h", "header.h"),
         )
     }  # fmt: skip
     values = {"mark": MARK, "ops": {op.stem: list(samples) for op, samples in made}}
     texts["tests/values.json"] = json.dumps(values, indent=1, sort_keys=True) + "\n"
     return texts
+
+
+def _view(name: str, ops: Sequence[PackagedOp]) -> ProjectView:
+    records = {op.stem: read_op(op.wrapper) for op in ops}
+    blas = (OPENBLAS,) if any(one.blas for one in records.values()) else ()
+    text = "".join(op.texts[file] for op in ops for file in records[op.stem].files)
+    return ProjectView(
+        mark=MARK,
+        name=name,
+        version=VERSION,
+        ops=tuple(_row(op, records[op.stem]) for op in ops),
+        requires=(NUMPY, CFFI, *blas),
+        build_requires=(CFFI, *blas),
+        compile_requires=COMPILE,
+        macro=name.upper(),
+        sources=tuple(file for one in records.values() for file in one.files),
+        headers=tuple(one.header for one in records.values()),
+        flags=ARITHMETIC,
+        blas=tuple(function for function in FUNCTIONS if f"{function}(" in text),
+        alignment=ALIGNMENT,
+        statuses=tuple(
+            StatusView(number, _CONSTANTS[said], said) for number, said in enumerate(STATUSES, 1)
+        ),
+    )
+
+
+def _row(op: PackagedOp, record: Op) -> OpView:
+    case, verdict = record.cases[0], str(op.record["proof"]["verdict"])
+    inputs, outputs = (", ".join(map(str, arrays)) for arrays in (case.inputs, case.outputs))
+    return OpView(op.stem, inputs, outputs, verdict)
 
 
 def write_project(folder: Path, files: Mapping[str, str]) -> list[Path]:

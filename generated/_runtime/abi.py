@@ -13,8 +13,8 @@ A kernel is one C function.  Its parameters, in this order:
 4. ``void *workspace``, aligned to 64 bytes, of at least the bytes that the companion function
    ``int64_t <name>_workspace(int64_t sizes...)`` returns.
 
-It returns ``int``: 0, or a positive status that indexes ``Kernel.statuses`` (1 is the first): an
-index out of range, for instance.  It allocates nothing and keeps no state.
+It returns ``int``: 0, or a status, which is the place in ``STATUSES`` of what it means, from 1 on.
+It allocates nothing and keeps no state.
 """
 
 from __future__ import annotations
@@ -35,8 +35,16 @@ C_TYPES = {
     "int32": "int32_t", "int64": "int64_t", "float32": "float", "float64": "double",
 }  # fmt: skip
 
+ALIGNMENT = 64
+"""A workspace begins at a multiple of so many bytes."""
+
 LARGE = 1 << 17
 """Bytes of an array from which on it is made over memory of the pool; less, malloc itself keeps."""
+
+OUT_OF_RANGE = "an index is out of range"
+TOO_LARGE = "a matrix is too large for the BLAS"
+STATUSES = (OUT_OF_RANGE, TOO_LARGE)
+"""What the numbers that a kernel returns mean, from 1 on; others come behind."""
 
 # The statuses that the C between cffi and a kernel returns when it has not called the kernel.
 MISALIGNED = -1
@@ -123,7 +131,7 @@ class Binding(Record):
 
 @dataclass(frozen=True, repr=False)
 class Kernel(Record):
-    """One C function.  Status 1 is ``statuses[0]``."""
+    """One C function.  ``statuses``: those of ``STATUSES`` that it may return."""
 
     name: str
     _: KW_ONLY
@@ -131,6 +139,11 @@ class Kernel(Record):
     inputs: tuple[Array, ...]
     outputs: tuple[Array, ...]
     statuses: tuple[str, ...] = ()
+
+    @property
+    def reasons(self) -> dict[int, str]:
+        """What the numbers that it returns mean."""
+        return {n: text for n, text in enumerate(STATUSES, 1) if text in self.statuses}
 
 
 @dataclass(frozen=True, repr=False)

@@ -377,7 +377,7 @@ def _xla_call(kernel: Kernel) -> str:
         holds.append(f"symgrad_xla_holds(out[{index}], {'*'.join(dims) or '1'})")
     statuses = [
         f"    case {status}: return symgrad_xla_fail(frame, {_c_text(f'{kernel.name}: {text}')});"
-        for status, text in enumerate(kernel.statuses, 1)
+        for status, text in kernel.reasons.items()
     ]
     return _XLA_CALL % {
         "name": kernel.name,

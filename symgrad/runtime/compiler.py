@@ -28,14 +28,14 @@ from symgrad.runtime import cache
 from symgrad.runtime.digests import digest
 
 PREFIX_MAP = "-ffile-prefix-map="
+ARITHMETIC = ("-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off")
+"""What floating point may leave out, and that it rounds each operation."""
 # Wanted of every build; what a compiler does not know is left out.
 _COMMON = (
     "-std=gnu11",
     "-O3",
     "-mprefer-vector-width=512",
-    "-fno-math-errno",
-    "-fno-trapping-math",
-    "-ffp-contract=off",
+    *ARITHMETIC,
     "-fopenmp",
     f"{PREFIX_MAP}/=/",  # changes nothing, and shows that it is known
 )

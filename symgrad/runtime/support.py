@@ -400,8 +400,8 @@ class Caller:
     def _refused(
         self, where: str, kernel: Kernel, sizes: Sizes, status: int
     ) -> KernelArgumentError:
-        if 0 < status <= len(kernel.statuses):
-            return KernelArgumentError(f"{where}: {kernel.statuses[status - 1]}")
+        if status in kernel.reasons:
+            return KernelArgumentError(f"{where}: {kernel.reasons[status]}")
         if status == WORKSPACE_OVERFLOW:
             return KernelArgumentError(
                 f"{where}: the workspace for {describe(sizes)} has more bytes than 64 bits count",

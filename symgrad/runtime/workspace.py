@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy
 
+from symgrad.abi import ALIGNMENT
 from symgrad.errors import KernelArgumentError
 
 try:
@@ -17,7 +18,6 @@ try:
 except ImportError as error:
     raise ImportError("compiled kernels are called through cffi: pip install cffi") from error
 
-_ALIGNMENT = 64
 _ffi: Any = _cffi_backend.FFI()
 
 
@@ -36,13 +36,13 @@ class Workspace(threading.local):
             return
         self.release()
         try:
-            block = numpy.empty(needed + _ALIGNMENT, numpy.uint8)
+            block = numpy.empty(needed + ALIGNMENT, numpy.uint8)
         except (MemoryError, ValueError, OverflowError) as error:
             raise KernelArgumentError(
                 f"a kernel needs a workspace of {needed} bytes, more than there is",
                 hint="split the input into smaller ones",
             ) from error
-        start = -block.ctypes.data % _ALIGNMENT
+        start = -block.ctypes.data % ALIGNMENT
         self.pointer = _ffi.from_buffer(block[start : start + needed])
         self.size = needed
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from symgrad.abi import Array, Backward, Binding, Case, Kernel, Op, Residual
+from symgrad.abi import OUT_OF_RANGE, Array, Backward, Binding, Case, Kernel, Op, Residual
 from symgrad.codegen.wrapper import render_wrapper, wrapper_view
 from symgrad.runtime.op import CompiledOp, make_op
 
@@ -212,7 +212,7 @@ def _pick() -> Example:
     kept = Array("doubled", "int64", ("n",))
     gy, gf = Array("grad_y", "float32", ("n",)), Array("grad_first", "float32", ("n",))
     gx = Array("grad_x", "float32", ("n", "v"))
-    statuses = ("index holds a number that is not in 0 ... v - 1",)
+    statuses = (OUT_OF_RANGE,)
     inference = _kernel("pick_inference", ("n", "v"), (x, index), (y, first), statuses)
     forward = _kernel("pick_forward", ("n", "v"), (x, index), (y, first, kept), statuses)
     backward = _kernel("pick_backward", ("n", "v"), (kept, gy, gf), (gx,))

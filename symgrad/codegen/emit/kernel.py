@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from symgrad import abi
-from symgrad.abi import Kernel
+from symgrad.abi import OUT_OF_RANGE, STATUSES, TOO_LARGE, Kernel
 from symgrad.codegen.calls import SizeNames
 from symgrad.codegen.emit.context import Array, EmitContext
 from symgrad.codegen.emit.ctree import (
@@ -41,9 +41,7 @@ from symgrad.ir.expr import Access
 from symgrad.ir.function import BatchAxes
 from symgrad.ir.graph import Graph, Node, ancestors
 
-OUT_OF_RANGE = "an index is out of range"
 WIDTH = 96  # characters of a line of a comment
-TOO_LARGE = "a matrix is too large for the BLAS"
 
 
 @dataclass(frozen=True)
@@ -130,7 +128,7 @@ def emit_kernel(
     statuses = (OUT_OF_RANGE,) if program.checks else ()
     if context.limits:
         statuses = (*statuses, TOO_LARGE)
-    first = _leave_where_too_large(context, len(statuses))
+    first = _leave_where_too_large(context)
     empty = [] if program.checks else _leave_where_empty(graph, context, rows.values())
     body = statements_text([*first, *empty, *statements])
     needed = _needed_sizes(graph, context, body)
@@ -227,13 +225,14 @@ def _leave_where_empty(
     return [If(Text(" || ".join(tests)), (Line("return 0;"),))] if tests else []
 
 
-def _leave_where_too_large(context: EmitContext, status: int) -> list[Statement]:
+def _leave_where_too_large(context: EmitContext) -> list[Statement]:
     """Leave the kernel where a matrix is too large for the integers of the BLAS."""
     large = [
         f"{within(context.dim(dim), SUM)} > INT32_MAX"
         for dim in sorted(context.limits, key=lambda dim: dim.key)
     ]
-    return [If(Text(" || ".join(large)), (Line(f"return {status};"),))] if large else []
+    leave = Line(f"return {STATUSES.index(TOO_LARGE) + 1};")
+    return [If(Text(" || ".join(large)), (leave,))] if large else []
 
 
 def _stride_names(
@@ -334,9 +333,9 @@ def _promise(
         lines.append(f"{title} {arrays or 'nothing'}")
     text = IndexText((), {tensor: array.name for tensor, array in context.arrays.items()})
     ranges = [f"0 <= {text.dim(check.index)} < {check.bound}" for check in program.checks]
-    for status, reason in enumerate(statuses, 1):
+    for reason in statuses:
         unless = f", unless {' and '.join(ranges)}" if reason == OUT_OF_RANGE else ""
-        lines.append(f"returns {status}: {reason}{unless}")
+        lines.append(f"returns {STATUSES.index(reason) + 1}: {reason}{unless}")
     return tuple(lines)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from symgrad.abi import OUT_OF_RANGE, STATUSES
 from symgrad.codegen.emit.accumulators import Bounds, Scans, Sums, reduction_of
 from symgrad.codegen.emit.context import Array, EmitContext
 from symgrad.codegen.emit.ctree import (
@@ -390,7 +391,7 @@ class Nests:
         self.context.forget(axes)
         self.scalars.add(Declare("int", flag, number(0)))
         self.scalars.add(statement)
-        self.scalars.add(If(name(flag), (Line("return 1;"),)))
+        self.scalars.add(If(name(flag), (Line(f"return {STATUSES.index(OUT_OF_RANGE) + 1};"),)))
 
 
 def _hints(program: KernelProgram) -> dict[Expr, str]:

@@ -46,8 +46,6 @@ _RANGES = {
 
 _Side = tuple[Node, Dim, str]
 """An index, the size of the axis that it is a place in, and ``lt`` or ``ge`` for its ends."""
-_OUTSIDE = "an index is out of range"
-_LARGE = "a matrix is too large for the BLAS"
 
 
 def _facts(one: SizeCondition) -> list[Dim]:
@@ -210,21 +208,20 @@ class _Path:
 
     def _check_refusal(self, status: Dim) -> None:
         """What it refuses, it has a reason to refuse."""
-        number = status.constant or 0
-        if not 0 < number <= len(self._kernel.statuses):
+        reason = self._kernel.reasons.get(status.constant or 0)
+        if reason is None:
             raise NotShown(f"it returns {status}, which has no meaning")
-        reason = self._kernel.statuses[number - 1]
-        if reason == _LARGE and any(
+        if reason == abi.TOO_LARGE and any(
             self.integers.entails(side - INTEGERS["int"][1] - 1) for side in self._matrix_sides()
         ):
             return
-        if reason == _OUTSIDE and any(
+        if reason == abi.OUT_OF_RANGE and any(
             truth and self._sides(one) for one, truth in self.machine.conditions
         ):
             return
-        if reason == _OUTSIDE and any(self._is_outside(*one) for one in self._asked):
+        if reason == abi.OUT_OF_RANGE and any(self._is_outside(*one) for one in self._asked):
             return
-        raise NotShown(f"it returns {number}, which says {reason!r}, and that was not shown")
+        raise NotShown(f"it returns {status}, which says {reason!r}, and that was not shown")
 
     def _is_outside(self, place: Node, bound: Dim) -> bool:
         """Is there an element of an index, and does none lie in its axis?"""

@@ -7,6 +7,7 @@ where a call that follows the record is not what the graphs say.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -204,8 +205,11 @@ class Record:
     def _check_statuses(self, kernel: abi.Kernel) -> None:
         """What the record says of each status is what the header says."""
         told = statuses(self._calls.header, kernel.name)
-        fits = len(told) == len(kernel.statuses) and all(
-            there.startswith(said) for there, said in zip(told, kernel.statuses, strict=True)
+        known = kernel.reasons
+        fits = (
+            len(known) == len(kernel.statuses)
+            and told.keys() == known.keys()
+            and all(told[number].startswith(said) for number, said in known.items())
         )
         if not fits:
             raise Wrong(f"the statuses of {kernel.name} mean {told}", self._line)
@@ -395,19 +399,19 @@ def _dim(node: ast.expr, names: Mapping[str, Dim], line: int) -> Dim:
     raise NotShown(f"the size {ast.unparse(node)}", line)
 
 
-def statuses(header: Header, kernel: str) -> list[str]:
-    """What a header says of the numbers that a kernel returns, from 1 on."""
+def statuses(header: Header, kernel: str) -> dict[int, str]:
+    """What a header says of the numbers that a kernel returns."""
     text = header.text
     place = text.find(f"int64_t {kernel}_workspace(")
     begin, end = text.rfind("/*", 0, place), text.rfind("*/", 0, place)
     if not 0 <= begin < end or text[end + 2 : place].strip():
-        return []
-    found: list[str] = []
+        return {}
+    found: dict[int, str] = {}
     for line in text[begin + 2 : end].splitlines():
         words = line.strip().removeprefix("*").strip()
-        label, colon, said = words.partition(": ")
-        if colon and label == f"returns {len(found) + 1}":
-            found.append(said)
+        label = re.match(r"returns ([1-9]): ", words)
+        if label and int(label[1]) > max(found, default=0):
+            found[int(label[1])] = words[label.end() :]
         elif found:
-            found[-1] += f" {words}"
+            found[max(found)] += f" {words}"
     return found

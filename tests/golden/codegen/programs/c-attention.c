@@ -63,7 +63,7 @@ int64_t attention_workspace(int64_t b, int64_t n, int64_t k, int64_t m)
  * attention
  * in:   q f32[b n k], k f32[b m k], v f32[b m k]
  * out:  y f32[b n k]
- * returns 1: a matrix is too large for the BLAS
+ * returns 2: a matrix is too large for the BLAS
  */
 int attention(
     int64_t b,
@@ -80,7 +80,7 @@ int attention(
     float *restrict product_blocks = carve(&space, row_groups(b, 1, 32) * block_rows(2*m*n + k*n + m, 1) * (4*m*n));
     float *restrict p_blocks = carve(&space, row_groups(b, 1, 32) * block_rows(2*m*n + k*n + m, 1) * (4*m*n));
     if (k > INT32_MAX || m > INT32_MAX || n > INT32_MAX)
-        return 1;
+        return 2;
     if (n == 0)
         return 0;
     const int64_t groups = row_groups(b, 1, 32);

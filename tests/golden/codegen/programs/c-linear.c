@@ -90,7 +90,7 @@ int64_t linear_workspace(int64_t n, int64_t k, int64_t m)
  * linear
  * in:   x f32[n k], weight f32[m k], bias f32[m], grad_y f32[n m]
  * out:  y f32[n m], grad_x f32[n k], grad_weight f32[m k], grad_bias f32[m]
- * returns 1: a matrix is too large for the BLAS
+ * returns 2: a matrix is too large for the BLAS
  */
 int linear(
     int64_t n,
@@ -113,7 +113,7 @@ int linear(
     float *restrict inner_blocks = carve(&space, row_groups(n, 128, 4) * block_rows(2*m + k, 32) * (4*m));
     float *restrict grad_bias_rows_part = carve(&space, row_groups(n, 128, 4) * (4*m));
     if (k > INT32_MAX || m > INT32_MAX || n > INT32_MAX)
-        return 1;
+        return 2;
     const int64_t groups = row_groups(n, 128, 4);
     const int64_t rows = (n + groups - 1) / groups;
     const int64_t block = block_rows(2*m + k, 32);
