@@ -11,8 +11,9 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import ops
@@ -28,6 +29,7 @@ from symgrad.runtime.blas import Blas, find_blas
 ROOT = Path(__file__).resolve().parents[2]
 STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic")
 C, CXX = (*STRICT, "-std=c11"), (*STRICT, "-std=c++17")
+NOTHING: Mapping[str, str] = MappingProxyType({})
 CLANG: tuple[str, ...] = ()
 if shutil.which("clang"):
     CLANG = ("clang",)
@@ -64,11 +66,10 @@ def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built(tmp_path_factory.mktemp("kit"), *functions)
 
 
-def run(*command: str | Path, cwd: Path | None = None, **variables: str) -> str:
+def run(*command: str | Path, cwd: Path | None = None, given: Mapping[str, str] = NOTHING) -> str:
     done = subprocess.run(
-        command, cwd=cwd, env={**os.environ, **variables}, capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
+        command, cwd=cwd, env={**os.environ, **given}, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -144,8 +145,19 @@ def test_an_installed_package(kit: Path, tmp_path: Path) -> None:
 
     (tmp_path / "use.cpp").write_text(USE, encoding="utf-8")
     (pc,) = installed.rglob("kit.pc")
-    flags = run("pkg-config", "--cflags", "--libs", "kit", PKG_CONFIG_PATH=str(pc.parent)).split()
-    run("g++", *CXX, "use.cpp", *flags, f"-Wl,-rpath,{pc.parents[1]}", "-o", "use", cwd=tmp_path)
+    flags = run(
+        "pkg-config", "--cflags", "--libs", "kit", given={"PKG_CONFIG_PATH": str(pc.parent)}
+    )
+    run(
+        "g++",
+        *CXX,
+        "use.cpp",
+        *flags.split(),
+        f"-Wl,-rpath,{pc.parents[1]}",
+        "-o",
+        "use",
+        cwd=tmp_path,
+    )
     assert run(tmp_path / "use") == "0.462117 2\n"
 
     (tmp_path / "use.c").write_text(USE, encoding="utf-8")
@@ -194,9 +206,9 @@ endforeach()
 def test_a_program_that_trains(command: Sequence[str], kit: Path, tmp_path: Path) -> None:
     program = with_kernels(command, kit, ROOT / "examples" / "c" / "train.c", tmp_path / "train")
     once = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-    found = losses(run(program, **once))
+    found = losses(run(program, given=once))
     assert found == sorted(found, reverse=True)
     assert found[-1] < 0.2
     if command == ("gcc",) and shutil.which("valgrind"):
         watch = ("--leak-check=full", "--errors-for-leak-kinds=all", "--error-exitcode=9")
-        assert losses(run("valgrind", "-q", *watch, program, **once)) == found
+        assert losses(run("valgrind", "-q", *watch, program, given=once)) == found

@@ -133,8 +133,8 @@ def test_all_kernels_take_sizes_in_the_order_of_the_header(function: Any, specs:
     assert "_workspace returns" in header
     digits = f"one for each of {', '.join(planned.graphs.input_names)}: 1 where"
     assert (digits in header) == any(kernel.pruned for kernel in planned.kernels)
-    for case in emitted.op.cases:
-        for number, reason in case.forward.reasons.items():
+    for one in emitted.op.cases:
+        for number, reason in one.forward.reasons.items():
             assert f"returns {number}: {reason}" in header
 
 
