@@ -151,7 +151,7 @@ class Kernel:
         assert (workspace[:start] == 0xA5).all()
         assert (workspace[start + size :] == 0xA5).all(), "written beyond the workspace"
         if status:
-            raise ValueError(record.statuses[status - 1])
+            raise ValueError(record.reasons[status])
         return outputs
 
 
