@@ -8,6 +8,7 @@ from symgrad.ir.dim import Dim
 from symgrad.proof.judge.families import Families
 from symgrad.proof.judge.witness import discharge
 from symgrad.proof.normal.facts import Facts
+from symgrad.proof.normal.poly import ONE
 from symgrad.proof.normal.stated import Decided, Template, tensors
 from symgrad.proof.words.polytext import PolyText
 from tests.proof.normal_terms import Standard, Term
@@ -120,3 +121,15 @@ def test_conditions_that_integers_decide() -> None:
     assert a.compare(a.value(a.p), "gt", 2 * level) != there
     assert a.compare(a.value(a.p), "gt", level + 1) != there
     assert a.compare(a.value(a.p, a.i), "gt", level) != a.compare(a.rank(a.p, a.i), "le", a.q)
+
+
+def test_conditions_on_one_element_alone() -> None:
+    """[rule: support]."""
+    a = Sorted()
+    level, one = a.at("level", 0), a.term(ONE)
+    known = Template(level.poly, (), True)
+    a.context.decided = (Decided(known, one.poly, tensors(level.poly)),)
+    assert a.compare(2 * level, "gt", 0) == 1
+    assert a.compare(level, "lt", 0) == 0
+    assert a.compare(level, "gt", 1) != 1
+    assert a.compare(a.at("level", 1), "gt", 0) != 1

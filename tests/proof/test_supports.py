@@ -13,6 +13,7 @@ from symgrad.proof.judge.equality import facts_of, with_ranks
 from symgrad.proof.judge.supports import with_supports
 from symgrad.proof.verify import subject_of
 from symgrad.shapes import requested
+from tests.suite.corpus import projections
 
 Forward = Callable[[Any], Any]
 
@@ -146,3 +147,11 @@ def test_no_other_threshold_says_anything_of_ranks(name: str) -> None:
 def test_no_other_threshold_is_proved(name: str) -> None:
     report = sg.verify(function(OTHER[name]), "n m", suggest=False)
     assert report.verdict == "REFUTED"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["Sparsemax", "Entmax", "EntmaxSquare", "EntmaxCount", "EntmaxTwice"])
+def test_a_row_without_others(name: str) -> None:
+    """What is known of the last place holds where there is one row, and no index of rows."""
+    report = sg.verify(getattr(projections, name), "n", suggest=False)
+    assert report.verdict == ("PROVED" if name in ("Sparsemax", "Entmax") else "REFUTED")

@@ -84,7 +84,7 @@ def decided(context: Proof, poly: Poly) -> Poly | None:
 
     What stands in one such P is decided by those before it.  That P is defined has been recorded.
     """
-    if not context.decided or not poly.free:
+    if not context.decided:
         return None
     memo = context.memo.setdefault("decided", {})
     key = poly, len(context.decided)
