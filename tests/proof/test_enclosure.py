@@ -18,7 +18,7 @@ import symgrad as sg
 from symgrad.ir.registry import names
 from symgrad.ops.record import get
 from symgrad.proof.oracle import balls
-from symgrad.proof.oracle.balls import Asking, Jet, Uncertain
+from symgrad.proof.oracle.balls import Asking, Jet, OnBoundary, Uncertain
 from symgrad.proof.oracle.enclosure import ELEMENTWISE, applied, literal, shown
 from symgrad.proof.scalars.bodies import partial_function, value_function
 from symgrad.proof.scalars.literals import exact, recognise, slack
@@ -65,6 +65,19 @@ def test_balls_contain_values_and_derivatives(name: str, numbers: list[Fraction]
                 continue
             if mpmath.isfinite(slope):
                 assert _contains(balls.ZERO if found.d is None else found.d, slope)
+
+
+@given(st.integers(-9, 9), st.sampled_from([-1, 0, 1]))
+def test_rounding_jumps_beside_halves_alone(quarters: int, side: int) -> None:
+    """Where what moves is an integer, its rounding does not; beside a tie it is on either side."""
+    value, moving = Fraction(quarters, 4), Jet(fmpq(quarters, 4), fmpq(1))
+    if value.denominator == 2 and side == 0:
+        with pytest.raises(OnBoundary):
+            applied("round", Asking(side), moving)
+        assert applied("round", Asking(side), Jet(moving.v)).v == round(value)
+    else:
+        found = applied("round", Asking(side), moving)
+        assert (found.v, found.d) == (round(value + side * Fraction(1, 8)), None)
 
 
 def test_every_elementwise_op_has_a_rule_of_its_own() -> None:

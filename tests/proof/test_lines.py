@@ -114,6 +114,9 @@ def test_sides_are_told_apart() -> None:
         two = lines.line(Jet(fmpq(2)))
         assert (Beside(1).order(x, two), Beside(-1).order(x, two)) == (1, -1)
         assert (Beside(1).whole(x), Beside(-1).whole(x)) == (2, 1)
+        tie = x + lines.line(Jet(balls.HALF))
+        rounded = [applied("round", Beside(side), one) for side in (1, -1) for one in (x, tie)]
+        assert [one.at(0) for one in rounded] == [2, 3, 2, 2]
         square = (x - 2) * (x - 2)
         assert Beside(1).order(square, lines.line(Jet(fmpq(0)))) == 1
         assert Beside(-1).order(square, lines.line(Jet(fmpq(0)))) == 1

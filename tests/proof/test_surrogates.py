@@ -632,6 +632,48 @@ def test_scale_that_is_a_constant() -> None:
     assert sg.verify(BinaryWeightUnscaled, "n m").verdict == sg.REFUTED
 
 
+class LearnedLimit(sg.Function):
+    """Activations below a learned limit, in sixteenths of it."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, limit: Any) -> Any:
+        ctx.save_for_backward(x, limit)
+        scale = 15 / limit
+        return (sg.minimum(x.relu(), limit) * scale).round() / scale
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, limit = ctx.saved_tensors
+        return g * (0 <= x) * (x < limit), (g * (x >= limit)).sum().reshape(limit.shape)
+
+
+class LearnedLimitBelow(LearnedLimit):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, limit = ctx.saved_tensors
+        return g * (0 <= x) * (x < limit), (g * (x < limit)).sum().reshape(limit.shape)
+
+
+class LearnedLimitMean(LearnedLimit):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, limit = ctx.saved_tensors
+        return g * (0 <= x) * (x < limit), (g * (x >= limit)).mean().reshape(limit.shape)
+
+
+@pytest.mark.slow
+def test_learned_limit() -> None:
+    """Below 0 the limit is the output of all; there the gradient of the limit is a mistake."""
+    found = sg.verify(LearnedLimit, "n", "1", suggest=False)
+    assert found.inputs["limit"].counterexample is not None, str(found)
+    for one in found.inputs.values():
+        assert one.verdict == sg.SURROGATE
+        assert "for limit > 0" in one.surrogate
+    for wrong in (LearnedLimitBelow, LearnedLimitMean):
+        found = sg.verify(wrong, "n", "1", suggest=False)
+        assert found.inputs["limit"].verdict == sg.REFUTED, str(found)
+
+
 class FakeQuantize(sg.Function):
     """Affine; scale and zero point get no gradient, limits are plain arguments."""
 

@@ -171,9 +171,9 @@ def _trunc(asking: Asking, x: Jet) -> Jet:
 def _round(asking: Asking, x: Jet) -> Jet:
     if balls.is_special(x.v):
         return Jet(x.v)
-    low = asking.whole(x)
-    side = asking.order(x, Jet(fmpq(2 * low + 1, 2)))
-    return Jet(fmpq(low + (low % 2 if side == 0 else int(side == 1))))
+    near = asking.whole(x + Jet(HALF))
+    tied = asking.order(x, Jet(fmpq(2 * near - 1, 2))) == 0
+    return Jet(fmpq(near - near % 2 if tied else near))
 
 
 def _mod(asking: Asking, x: Jet, y: Jet) -> Jet:

@@ -347,9 +347,9 @@ def _trunc(asking: Beside, x: Line) -> Line:
 
 
 def _round(asking: Beside, x: Line) -> Line:
-    low = asking.whole(x)
-    side = asking.order(x, _constant(fmpq(2 * low + 1, 2)))
-    return _constant(fmpq(low + (low % 2 if side == 0 else int(side == 1))))
+    near = asking.whole(x + _constant(balls.HALF))
+    tied = asking.order(x, _constant(fmpq(2 * near - 1, 2))) == 0
+    return _constant(fmpq(near - near % 2 if tied else near))
 
 
 def _scaled(number: Number) -> Callable[[Any, Line], Line]:
