@@ -644,21 +644,21 @@ class LearnedLimit(sg.Function):
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
         x, limit = ctx.saved_tensors
-        return g * (0 <= x) * (x < limit), (g * (x >= limit)).sum().reshape(limit.shape)
+        return g * (x >= 0) * (x < limit), (g * (x >= limit)).sum().reshape(limit.shape)
 
 
 class LearnedLimitBelow(LearnedLimit):
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
         x, limit = ctx.saved_tensors
-        return g * (0 <= x) * (x < limit), (g * (x < limit)).sum().reshape(limit.shape)
+        return g * (x >= 0) * (x < limit), (g * (x < limit)).sum().reshape(limit.shape)
 
 
 class LearnedLimitMean(LearnedLimit):
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
         x, limit = ctx.saved_tensors
-        return g * (0 <= x) * (x < limit), (g * (x >= limit)).mean().reshape(limit.shape)
+        return g * (x >= 0) * (x < limit), (g * (x >= limit)).mean().reshape(limit.shape)
 
 
 @pytest.mark.slow
