@@ -150,8 +150,10 @@ def test_no_other_threshold_is_proved(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["Sparsemax", "Entmax", "EntmaxSquare", "EntmaxCount", "EntmaxTwice"])
+@pytest.mark.parametrize(
+    "name", ["Sparsemax", "Entmax", "EntmaxSquare", "EntmaxCount", "EntmaxTwice"]
+)
 def test_a_row_without_others(name: str) -> None:
-    """What is known of the last place holds where there is one row, and no index of rows."""
+    """What is known of the last place holds without an index of rows."""
     report = sg.verify(getattr(projections, name), "n", suggest=False)
     assert report.verdict == ("PROVED" if name in ("Sparsemax", "Entmax") else "REFUTED")
