@@ -351,7 +351,7 @@ class Pasting:
         saved = ", ".join(extra.text for extra in repair.extras if _is_saved(extra))
         where = f"{os.path.basename(self.forward.file)}:{self.forward.line}"
         found = [
-            f"backward overwrites {own}: keep it first, {extra.text} = {own}"
+            f"backward gives the name {own} to another value: keep it first, {extra.text} = {own}"
             for extra in repair.extras if (own := extra.parameter)
         ] + [
             f"keep {extra.given} too, in {self._saver} ({where}): {extra.kept} = {extra.given}"

@@ -310,8 +310,14 @@ def called(function: AnyFunction) -> tuple[str, ...]:
             if isinstance(node, (ast.If, ast.IfExp)):
                 asked |= {own.get(_text(part), "") for part in ast.walk(node.test)}
             elif isinstance(node, ast.Call):
-                found.add(own.get(_text(node.func), ""))
+                found.add(own.get(_text(_without_forward(node.func)), ""))
     return tuple(name for name in names if name in found - asked)
+
+
+def _without_forward(node: ast.expr) -> ast.expr:
+    """The module whose method is called as a function: ``block`` of ``block.forward``."""
+    by_name = isinstance(node, ast.Attribute) and node.attr in ("forward", "__call__")
+    return node.value if by_name and isinstance(node, ast.Attribute) else node
 
 
 def _kept_attributes(tree: ast.AST, names: Sequence[str]) -> dict[str, str]:

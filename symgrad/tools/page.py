@@ -36,8 +36,14 @@ def page(
         loader=jinja2.PackageLoader("symgrad.templates", ""), autoescape=True, trim_blocks=True,
         lstrip_blocks=True, undefined=jinja2.StrictUndefined,
     )  # fmt: skip
+    environment.filters["with_code"] = _with_code
     template = environment.get_template("scan.html.j2")
     return template.render(place=place, found=found, counts=counts, notes=notes, seconds=seconds)
+
+
+def _with_code(text: str) -> str:
+    """A text as HTML, with what stands in backquotes as code."""
+    return re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(text))
 
 
 def report_html(one: Judged) -> str:

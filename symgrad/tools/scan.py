@@ -351,12 +351,13 @@ def counts(found: Sequence[Scanned]) -> dict[str, int]:
 def summary(found: Sequence[Scanned], root: Path) -> Table:
     """One row for each class."""
     from rich.markup import escape
-    from rich.table import Table
+    from rich.table import Column, Table
 
-    table = Table("class", "verdict", "s", "what is known")
+    table = Table(Column("class", overflow="fold"), "verdict", "s", "what is known")
     for one in found:
         style = STYLES[one.verdict]
-        place = _shown(one.source, root)
+        file = one.source.file
+        place = file.relative_to(root) if file.is_relative_to(root) else one.source.place
         table.add_row(
             f"{escape(one.name)}\n[dim]{escape(str(place))}:{one.source.line}",
             f"[{style}]{one.category}",
@@ -374,14 +375,6 @@ def notes(found: Sequence[Scanned]) -> list[str]:
         f"imported alone: {', '.join(names)}, since {why}"
         for why, names in zip(whys, rows, strict=True)
     ]
-
-
-def _shown(source: Source, root: Path) -> Path:
-    """The file as seen from a folder; of one elsewhere, from the folder that has its package."""
-    if source.file.is_relative_to(root):
-        return source.file.relative_to(root)
-    depth = source.module.count(".") + 1 + (source.file.name == "__init__.py")
-    return Path(*source.file.parts[-depth:])
 
 
 MOST_LETTERS = 240

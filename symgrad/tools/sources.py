@@ -57,6 +57,12 @@ class Source:
         return f"{self.module}.{self.qualname}"
 
     @property
+    def place(self) -> Path:
+        """The file as seen from the folder that has its package."""
+        depth = self.module.count(".") + 1 + (self.file.name == "__init__.py")
+        return Path(*self.file.parts[-depth:])
+
+    @property
     def inside(self) -> bool:
         """Is it made when a function runs, so that no import has it?"""
         return LOCAL in self.qualname

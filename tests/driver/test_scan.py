@@ -157,6 +157,8 @@ def test_the_page_is_one_file_of_well_formed_text(scanned: tuple[Path, Any, int]
     assert not re.search(r"(src|href)=[\"']?http", text)
     assert "@import" not in text
     assert "imported alone: Fine, since " in text
+    assert "lib/broken/deep/fine.py:5" in text
+    assert "the derivative of <code>x</code> in place of" in text
     body = re.sub(r"<!doctype html>|<meta[^>]*>", "", text).replace(" open>", ' open="">')
     body = re.sub(r"&(?!#|amp;|lt;|gt;|quot;)(\w+);", "", body)
     ElementTree.fromstring(body)

@@ -862,7 +862,9 @@ class Op(sg.Function):
     ("forward", "backward", "is_function"),
     [
         ("return act(x)", "return grad, None", True),
+        ("return act.forward(x)", "return grad, None", True),
         ("ctx.act = act; return x", "return ctx.act(grad), None", True),
+        ("ctx.act = act; return x", "return ctx.act.forward(grad), None", True),
         ("ctx.act = act; return x", "act = ctx.act; return act(grad), None", True),
         ("ctx.act = act; return x", "return grad, None", False),
         ("act = sg.exp if act else sg.sin; return act(x)", "return grad, None", False),
