@@ -242,7 +242,7 @@ def _read(path: Path, text: str) -> Config:
             table = table.get(part, {})
     reader = _Reader(path, text, prefix)
     for key in table:
-        if key != "functions":
+        if key != "functions" and not (prefix and key == "build"):  # which setuptools reads
             raise reader.error((key,), f"unknown key {key!r}", 'the one table is "functions"')
     functions = table.get("functions", {})
     if not isinstance(functions, dict):

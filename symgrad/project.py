@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import keyword
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from symgrad.codegen.environment import environment
 from symgrad.errors import BuildError
 from symgrad.runtime.blas import FUNCTIONS
 from symgrad.runtime.compiler import ARITHMETIC
-from symgrad.runtime.libraries import read_op
+from symgrad.runtime.libraries import read_op, stems
 from symgrad.runtime.package import PackagedOp, replace_file
 
 MARK = "Written by symgrad build; without this line it is yours, and is not written again."
@@ -112,17 +112,27 @@ def project_files(
     return texts
 
 
+def needed(folder: Path) -> tuple[str, ...]:
+    """What a written package requires."""
+    names = (folder / f"{stem}.py" for stem in stems(folder))
+    return _needed(read_op(name.read_text(encoding="utf-8")) for name in names)
+
+
+def _needed(records: Iterable[Op]) -> tuple[str, ...]:
+    return (NUMPY, CFFI, *((OPENBLAS,) if any(one.blas for one in records) else ()))
+
+
 def _view(name: str, ops: Sequence[PackagedOp]) -> ProjectView:
     records = {op.stem: read_op(op.wrapper) for op in ops}
-    blas = (OPENBLAS,) if any(one.blas for one in records.values()) else ()
+    needed = _needed(records.values())
     text = "".join(op.texts[file] for op in ops for file in records[op.stem].files)
     return ProjectView(
         mark=MARK,
         name=name,
         version=VERSION,
         ops=tuple(_row(op, records[op.stem]) for op in ops),
-        requires=(NUMPY, CFFI, *blas),
-        build_requires=(CFFI, *blas),
+        requires=needed,
+        build_requires=needed[1:],
         compile_requires=COMPILE,
         macro=name.upper(),
         sources=tuple(file for one in records.values() for file in one.files),

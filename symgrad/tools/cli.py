@@ -503,15 +503,7 @@ def build(
     files = Configured(config, read=not no_config)
     found = [function for target in targets for function in discover.functions(target)]
     files.check(found)
-    chosen = []
-    for function in found:
-        declared = files.of(function)
-        if declared is None or not declared.ignore:
-            chosen.append(function)
-        else:
-            click.echo(f"not built: {function.__qualname__}: {declared.ignore}", err=True)
-    if not chosen:
-        raise SpecError("there is nothing to build: all Functions are declared to be ignored")
+    chosen = files.built(found, partial(click.echo, err=True))
     difference = compiler.build(
         chosen, output, specs=_specs(shapes), static=_static(static),
         assume=joined(assume) or None, allow=tuple(allow), check=check,

@@ -7,7 +7,7 @@ an error for a table that names none; the file with what was found by trying.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -51,6 +51,24 @@ class Configured:
         """What is declared of a class.  Raises SpecError."""
         found = self.file(function)
         return None if found is None else found.of(function)
+
+    def built(
+        self, functions: Sequence[type[Function]], told: Callable[[str], object]
+    ) -> list[type[Function]]:
+        """Those that are not declared to be ignored; ``told`` is called with a line for the others.
+
+        Raises SpecError where there is none.
+        """
+        chosen = []
+        for function in functions:
+            declared = self.of(function)
+            if declared is None or not declared.ignore:
+                chosen.append(function)
+            else:
+                told(f"not built: {function.__qualname__}: {declared.ignore}")
+        if not chosen:
+            raise SpecError("there is nothing to build: all Functions are declared to be ignored")
+        return chosen
 
     def check(self, functions: Sequence[type[Function]]) -> None:
         """Raise SpecError for a table that names no class, of these or of the sources beside it."""
