@@ -50,6 +50,7 @@ from symgrad.ops.markers import without_markers
 from symgrad.ops.record import get
 from symgrad.proof.judge.decide import judge
 from symgrad.proof.judge.protocol import structurally_linear
+from symgrad.proof.multipliers import multiplier
 from symgrad.proof.oracle.sample import Point
 from symgrad.proof.oracle.seek import seek
 from symgrad.proof.oracle.stated import moved
@@ -92,7 +93,7 @@ def surrogate(
     ``modes``: those in which the case was sampled.  ``subject_of``: makes the subject of a case.
     """
     search = _Search(case, names, declared, modes, subject_of)
-    flat = Meant(_NOT_ZERO) if not recognised and search.flat and search.linear else None
+    flat = Meant(_not_zero(search)) if not recognised and search.flat and search.linear else None
     try:
         return _named(search) or flat
     except TimeUp:
@@ -117,6 +118,14 @@ def _named(search: _Search) -> Meant | None:
 
 
 _NOT_ZERO = "is not zero, which is the true gradient: forward is constant around almost every point"
+
+
+def _not_zero(search: _Search) -> str:
+    """That, and what backward multiplies by where it is elementwise."""
+    weights = [one for one in search.case.cotangents if one is not None]
+    rows = list(zip(search.gradients, weights, search.inputs, strict=False))
+    found = multiplier(*rows[0]) if len(search.names) == len(weights) == len(rows) == 1 else None
+    return _NOT_ZERO if found is None else f"{_NOT_ZERO}; it multiplies by `{_code(found)}`"
 
 
 class _Search:

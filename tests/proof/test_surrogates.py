@@ -6,9 +6,11 @@ Each named one is declared then, and must be PROVED: the name is true.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import symgrad as sg
@@ -94,6 +96,34 @@ def test_wrong_slope_is_not_named(name: str) -> None:
     report = sg.verify(made(STEPS["sign"], lambda x: slope(x) + 0.1 * x), "n")
     assert report.verdict == sg.SURROGATE
     assert "not zero, which is the true gradient" in report.inputs["x"].surrogate, str(report)
+
+
+MULTIPLIERS: dict[str, tuple[Slope, str]] = {
+    "cut off": (lambda x: (x > 2).float() / (1 + 25 * x.abs()) ** 2, "(x > 2)"),
+    "chosen": (lambda x: sg.where(x > 0.5, x, 0 * x + 1), "x > 0.5"),
+    "sums": (lambda x: -x.exp() - x, "x.exp()"),
+}
+
+
+@pytest.mark.parametrize("name", MULTIPLIERS)
+def test_what_backward_multiplies_by_is_said(name: str) -> None:
+    """Where no function is known that has this derivative."""
+    slope, part = MULTIPLIERS[name]
+    report = sg.verify(made(heaviside, slope), "n m")
+    assert report.verdict == sg.SURROGATE
+    said = re.search(r"not zero, .*; it multiplies by `(.*)`", report.inputs["x"].surrogate)
+    assert said is not None, str(report)
+    assert part in said[1]
+    x = sg.Tensor(np.linspace(-3, 4, 23))
+    shown = eval(said[1], {"x": x, "torch": sg, "sg": sg})
+    np.testing.assert_allclose(shown.numpy(), slope(x).numpy(), rtol=1e-6)
+
+
+def test_what_mixes_elements_is_no_multiplier() -> None:
+    report = sg.verify(made(heaviside, lambda x: x.exp() * x.sum()), "n")
+    assert report.verdict == sg.SURROGATE
+    assert "not zero" in report.inputs["x"].surrogate
+    assert "multiplies" not in report.inputs["x"].surrogate
 
 
 @pytest.mark.parametrize(
