@@ -125,7 +125,11 @@ def _not_zero(search: _Search) -> str:
     weights = [one for one in search.case.cotangents if one is not None]
     rows = list(zip(search.gradients, weights, search.inputs, strict=False))
     found = multiplier(*rows[0]) if len(search.names) == len(weights) == len(rows) == 1 else None
-    return _NOT_ZERO if found is None else f"{_NOT_ZERO}; it multiplies by `{_code(found)}`"
+    if found is None:
+        return _NOT_ZERO
+    given = [one for one in ancestors([found]) if one.op == "input"]
+    plain = [one for one in given if not one.rank and one not in search.inputs]
+    return f"{_NOT_ZERO}; it multiplies by `{_code(found, plain=plain)}`"
 
 
 class _Search:
@@ -1362,8 +1366,11 @@ def _integral(slope: Slope) -> Slope | None:
 # -- words
 
 
-def _code(node: Node, hidden: Sequence[Node] = ()) -> str:
-    """Tensor code of a node, without the constants of steps below it."""
+def _code(node: Node, hidden: Sequence[Node] = (), plain: Sequence[Node] = ()) -> str:
+    """Tensor code of a node, without the constants of steps below it.
+
+    ``plain``: inputs that are Python numbers.
+    """
     if hidden:
 
         def rule(node: Node, args: Sequence[Node]) -> Node | None:
@@ -1381,8 +1388,8 @@ def _code(node: Node, hidden: Sequence[Node] = ()) -> str:
     try:
         if limits:
             given = ", ".join(f"{side}={_number_code(limit)}" for side, limit in reversed(limits))
-            return f"{CodeWriter(names).text(node, ATOM)}.clamp({given})"
-        return CodeWriter(names).text(whole)
+            return f"{CodeWriter(names, plain=plain).text(node, ATOM)}.clamp({given})"
+        return CodeWriter(names, plain=plain).text(whole)
     except NoSpelling:
         return whole.label
 

@@ -119,6 +119,23 @@ def test_what_backward_multiplies_by_is_said(name: str) -> None:
     np.testing.assert_allclose(shown.numpy(), slope(x).numpy(), rtol=1e-6)
 
 
+def test_a_number_has_no_dtype_in_what_is_said() -> None:
+    class CutOff(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, bound: float) -> Any:
+            ctx.save_for_backward(x)
+            ctx.bound = bound
+            return heaviside(x)
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return grad / (1 + x * x) * (x > ctx.bound).float(), None
+
+    said = sg.verify(CutOff).inputs["x"].surrogate
+    assert "(x > bound).to(x.dtype)`" in said
+
+
 def test_what_mixes_elements_is_no_multiplier() -> None:
     report = sg.verify(made(heaviside, lambda x: x.exp() * x.sum()), "n")
     assert report.verdict == sg.SURROGATE
