@@ -52,6 +52,36 @@ class NodeAxes:
     bound: tuple[Axis, ...] = ()
 
 
+def leaf_name(node: Node) -> str:
+    """The name of the tensor that a cut node is read as."""
+    return f"%{node.index}"
+
+
+class Leaves(Mapping[str, Node]):
+    """Cut nodes by the names of their tensors: each is found by its place in the graph.
+
+    There may be as many as the graph has nodes, and few of them are asked for.
+    """
+
+    def __init__(self, cuts: Iterable[Node]) -> None:
+        self._cuts = frozenset(cuts)
+        self._nodes = next(iter(self._cuts)).graph.nodes if self._cuts else []
+
+    def __getitem__(self, name: str) -> Node:
+        place = name[1:]
+        if name[:1] == "%" and place.isdecimal() and int(place) < len(self._nodes):
+            node = self._nodes[int(place)]
+            if node in self._cuts:
+                return node
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return map(leaf_name, self._cuts)
+
+    def __len__(self) -> int:
+        return len(self._cuts)
+
+
 class Lowering:
     """The elements of the nodes of one graph.
 
@@ -86,6 +116,10 @@ class Lowering:
         if body:
             return self._solve((node, where), body=True)
         return self._solve((node, where))
+
+    def leaves(self) -> Leaves:
+        """The cut nodes, as they are now."""
+        return Leaves(self.cuts)
 
     def axes(self, node: Node) -> tuple[Axis, ...]:
         """The axes for the indices of a node, one for each of its dimensions."""
@@ -125,7 +159,7 @@ class Lowering:
         if node.op == "input":
             return self.pool.access(node.attributes["name"], indices, node.dtype)
         if node in self.cuts and not body and not self._in_place(node, indices):
-            return self.pool.access(f"%{node.index}", indices, node.dtype)
+            return self.pool.access(leaf_name(node), indices, node.dtype)
         op = get(node.op)
         if op.lower is not None:
             reader = _Reader(self, node, indices)
@@ -168,7 +202,7 @@ class Lowering:
         if node not in self.cuts:
             self.cuts.add(node)
             self.forced.append(node)
-        return Dim.of(Element(f"%{node.index}", indices))
+        return Dim.of(Element(leaf_name(node), indices))
 
 
 class _Reader:

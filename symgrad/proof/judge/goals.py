@@ -5,10 +5,10 @@ In: nodes of one graph.  Out: ``Goal``, and what its leaves stand for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from symgrad.index.lower import Lowering
+from symgrad.index.lower import Lowering, leaf_name
 from symgrad.ir.dim import Dim
 from symgrad.ir.expr import Access, Expr, rebuild
 from symgrad.ir.graph import Node
@@ -35,11 +35,20 @@ class Goal:
     intervals: Mapping[str, Interval] = field(default_factory=dict)
 
     @property
-    def computed(self) -> frozenset[str]:
+    def computed(self) -> Container[str]:
         """The leaves that are not generic: all but contractions and what has no notation."""
-        example = {node.op: node for node in self.leaves.values()}
-        generic = {op for op, node in example.items() if op in _GENERIC or is_atom(node)}
-        return frozenset(name for name, node in self.leaves.items() if node.op not in generic)
+        return _Computed(self.leaves)
+
+
+@dataclass(frozen=True)
+class _Computed:
+    """Names of leaves that are not generic; each is looked up when it is asked for."""
+
+    leaves: Mapping[str, Node]
+
+    def __contains__(self, name: object) -> bool:
+        node = self.leaves.get(name) if isinstance(name, str) else None
+        return node is not None and node.op not in _GENERIC and not is_atom(node)
 
 
 def is_atom(node: Node) -> bool:
@@ -63,10 +72,8 @@ def definitions(lowering: Lowering) -> Callable[[str, tuple[Dim, ...]], Expr | N
     """What the elements of the index tensors are that lowering had to cut."""
 
     def define(tensor: str, indices: tuple[Dim, ...]) -> Expr | None:
-        forced = {f"%{node.index}": node for node in lowering.forced}
-        if tensor not in forced:
-            return None
-        return lowering.element(forced[tensor], indices, body=True)
+        forced = next((one for one in lowering.forced if leaf_name(one) == tensor), None)
+        return None if forced is None else lowering.element(forced, indices, body=True)
 
     return define
 

@@ -262,7 +262,7 @@ class _Rewriting:
             return lowering.element(node, (*batch, *at), body=not is_atom(node))
 
         left, right = statement(lowering.pool, element, matrix, row, column)
-        leaves = {f"%{cut.index}": cut for cut in lowering.cuts}
+        leaves = lowering.leaves()
         goal = Goal(left, right, leaves, definitions(lowering), MATRIX_WORK)
         answer = self.equal(goal, self.facts)
         return answer.equal and not answer.conditions

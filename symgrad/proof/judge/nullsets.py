@@ -224,7 +224,7 @@ def is_settled(
         )  # fmt: skip
     except SymgradError:
         return False
-    leaves = {f"%{node.index}": node for node in lowering.cuts}
+    leaves = lowering.leaves()
     answer = equal(Goal(there, other, leaves, definitions(lowering), NULL_SET_WORK))
     return answer.equal and not answer.conditions
 
@@ -330,7 +330,7 @@ def _goal(
     new = rebuild(lowering.pool, goals, put)
     if lowering.forced:
         return None
-    leaves = {f"%{node.index}": node for node in lowering.cuts}
+    leaves = lowering.leaves()
     there = None if reference is None else new[reference]
     return Goal(new[hand], there, leaves, definitions(lowering), NULL_SET_WORK)
 

@@ -28,12 +28,12 @@ def with_cuts(facts: Facts, leaves: Mapping[str, Node]) -> Facts:
     """Facts in which what is cut, and computed from plain numbers, is as they are: not generic."""
     if not facts.plain or not leaves:
         return facts
-    cut = {
-        name for name, node in leaves.items()
-        if any(
-            one.op == "input" and one.attributes["name"] in facts.plain for one in ancestors([node])
-        )
-    }  # fmt: skip
+    held: set[Node] = set()
+    for node in ancestors(leaves.values()):
+        own = node.op == "input" and node.attributes["name"] in facts.plain
+        if own or not held.isdisjoint(node.args):
+            held.add(node)
+    cut = {name for name, node in leaves.items() if node in held}
     return replace(facts, plain=facts.plain | cut)
 
 

@@ -61,6 +61,7 @@ class Prover:
         self.in_pieces = False
         """Was the last proof one by pieces?  Then the next one is likely to be."""
         self._pieces: dict[bool, Pieces] = {}
+        self._answers = Answers()
         self._steps: Steps | None = None
 
     @property
@@ -144,7 +145,8 @@ class Prover:
     def _in_pieces(self, *, far: bool) -> Pieces:
         if far not in self._pieces:
             opaque = [*self.contractions, *self.atoms]
-            self._pieces[far] = Pieces(self.subject, self.equal, opaque, far=far)
+            answers = self._answers
+            self._pieces[far] = Pieces(self.subject, self.equal, opaque, answers, far=far)
         return self._pieces[far]
 
     def goal(self, name: str, cuts: Sequence[Node], budget: int | None = None) -> Goal:
@@ -154,24 +156,48 @@ class Prover:
         at = gradient_indices(subject.by_name[name].shape)
         reference = gradient(lowering, subject.outputs, name, at, through=cuts)
         hand = lowering.element(subject.gradients[name], at)
-        leaves = {f"%{node.index}": node for node in lowering.cuts}
-        return Goal(hand, reference, leaves, definitions(lowering), budget)
+        return Goal(hand, reference, lowering.leaves(), definitions(lowering), budget)
 
 
 _SOON = 0.2
 """The part of the time that is left that pieces may take before the steps are tried."""
 
 
+class Answers:
+    """What near goals came to, one a state, an adjoint and a candidate for it.
+
+    A state is what was proved before, in order: the goals are made of that alone.
+    """
+
+    def __init__(self) -> None:
+        self._states: dict[tuple[int, Node, Node], int] = {}
+        self._found: dict[tuple[int, str, Node], Equality] = {}
+
+    def state(self, before: int, node: Node, candidate: Node) -> int:
+        """The state once the adjoint of a node is proved as well."""
+        return self._states.setdefault((before, node, candidate), len(self._states) + 1)
+
+    def get(self, asked: tuple[int, str, Node], ask: Callable[[], Equality]) -> Equality:
+        """The answer, asked for the first time."""
+        if asked not in self._found:
+            self._found[asked] = ask()
+        return self._found[asked]
+
+
 class Pieces:
     """Adjoints of forward nodes proved one by one, from the outputs to the inputs.
 
     ``far``: where the nodes that read one are not enough, unfold all but contractions.
+    ``answers``: what was asked before is not asked again.
     """
 
     def __init__(
-        self, subject: Subject, equal: Equal, contractions: Sequence[Node], *, far: bool = True
-    ) -> None:
+        self, subject: Subject, equal: Equal, contractions: Sequence[Node],
+        answers: Answers | None = None, *, far: bool = True,
+    ) -> None:  # fmt: skip
         self.far = far
+        self._answers = answers or Answers()
+        self._state = 0
         self.subject, self.equal = subject, equal
         self.opaque = tuple(contractions)
         self.proved: dict[Node, Node] = {}
@@ -202,6 +228,7 @@ class Pieces:
             if equality.equal:
                 self._places[node] = len(self.proved)
                 self.proved[node] = candidate
+                self._state = self._answers.state(self._state, node, candidate)
                 self.found.append(equality)
                 return
             self.failures += 1
@@ -214,7 +241,9 @@ class Pieces:
 
     def _equal(self, node: Node, wrt: str, hand: Node) -> Equality:
         """First with only the readers of ``node`` unfolded, then with all but contractions."""
-        near = self.equal(self._goal(node, wrt, hand, near=True))
+        near = self._answers.get(
+            (self._state, wrt, hand), lambda: self.equal(self._goal(node, wrt, hand, near=True))
+        )
         return (
             near
             if near.equal or not self.far
@@ -240,17 +269,16 @@ class Pieces:
         reference = self._chain_rule(chain, node, wrt, at, readers)
         kept = leaves - set(readers) if near else {*self.opaque, *adjoints}
         plain = Lowering(self.subject.graph, kept, chain.pool)
-        unfolded = {f"%{leaf.index}": leaf for leaf in leaves if leaf not in kept}
         if reference is not None:
+            unfolded = {f"%{leaf.index}": leaf for leaf in leaves.difference(kept)}
             reference = unfold(plain, reference, unfolded)
         claimed = plain.element(hand, at, body=hand not in adjoints)
         for forced in chain.forced:
             if forced not in plain.cuts:
                 plain.cuts.add(forced)
                 plain.forced.append(forced)
-        leaves_by_name = {f"%{cut.index}": cut for cut in plain.cuts}
         budget = max(NEAR_PIECE_WORK if near else PIECE_WORK, READER_WORK * len(readers))
-        return Goal(claimed, reference, leaves_by_name, definitions(plain), budget)
+        return Goal(claimed, reference, plain.leaves(), definitions(plain), budget)
 
     def _readers(self, node: Node) -> list[Node]:
         """The proved nodes that read ``node`` with no other proved node in between."""
@@ -274,7 +302,7 @@ class Pieces:
         """
         held = set(self.proved) | {node}
         after = bisect_right(self._cuts, node.index, key=lambda cut: cut.index)
-        through = [cut for cut in self._cuts[after:] if cut not in held]
+        through = set(self._cuts[after:]) - held
         pairs = [(reader, self.proved[reader]) for reader in readers]
         own = gradient(lowering, self.subject.outputs, wrt, at, through=through)
         others = gradient(lowering, pairs, wrt, at, through=through, bodies=True)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from symgrad.errors import GraphError
-from symgrad.index.lower import Lowering
+from symgrad.index.lower import Leaves, Lowering
 from symgrad.ir.dim import Axis, Dim
 from symgrad.ir.dtype import bool_
 from symgrad.ir.expr import (
@@ -90,7 +90,7 @@ class Tangent:
     ) -> None:
         self.lowering, self.pool = lowering, lowering.pool
         self.wrt, self.at = wrt, at
-        self.through = {f"%{node.index}": node for node in through}
+        self.through = Leaves(through)
         self._memo: dict[int, Expr | None] = {}
 
     def of(self, goal: Expr) -> Expr | None:

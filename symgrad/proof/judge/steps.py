@@ -201,7 +201,7 @@ class Steps:
                 if forced not in lowering.cuts:
                     lowering.cuts.add(forced)
                     lowering.forced.append(forced)
-        leaves = {f"%{cut.index}": cut for cut in lowering.cuts}
+        leaves = lowering.leaves()
         intervals = {
             name: known for name, cut in leaves.items()
             if cut.dtype.is_float and (known := interval(self.ranges.of(cut))) is not None

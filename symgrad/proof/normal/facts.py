@@ -6,7 +6,7 @@ reads; nothing is assumed that is not in it, except that sizes are at least 1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -108,7 +108,7 @@ class Facts:
     permutations: Mapping[str, int] = field(default_factory=dict)
     orders: Mapping[str, tuple[str, bool]] = field(default_factory=dict)
     plain: frozenset[str] = frozenset()
-    computed: frozenset[str] = frozenset()
+    computed: Container[str] = frozenset()
     stated: tuple[tuple[Expr, str], ...] = ()
     decided: tuple[Decision, ...] = ()
     recognise: bool = False

@@ -41,7 +41,7 @@ class PolyText:
     def __init__(
         self, leaves: Mapping[str, Node] | None = None, style: str = KEY, most: int | None = None
     ) -> None:
-        self.leaves = dict(leaves or {})
+        self.leaves = leaves or {}
         self.style = style
         self._left = most
         self._letters: dict[Atom, str] = {}
