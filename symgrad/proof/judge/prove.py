@@ -19,7 +19,7 @@ proves at once may cost another one minutes.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from symgrad import deadline
@@ -241,21 +241,35 @@ class Pieces:
 
     def _equal(self, node: Node, wrt: str, hand: Node) -> Equality:
         """First with only the readers of ``node`` unfolded, then with all but contractions."""
-        near = self._answers.get(
-            (self._state, wrt, hand), lambda: self.equal(self._goal(node, wrt, hand, near=True))
-        )
+        near = self._answers.get((self._state, wrt, hand), lambda: self._near(node, wrt, hand))
         return (
             near
             if near.equal or not self.far
             else self.equal(self._goal(node, wrt, hand, near=False))
         )
 
-    def _goal(self, node: Node, wrt: str, hand: Node, *, near: bool) -> Goal:
+    def _near(self, node: Node, wrt: str, hand: Node) -> Equality:
+        """With only the readers unfolded: of a chain of contractions the last alone, at first.
+
+        With ``s <- s @ w`` each state reads the one before: all of them written out are too long.
+        """
+        readers = self._readers(node)
+        read = {arg for reader in readers for arg in reader.args}
+        chained = {reader for reader in readers if reader.op == "einsum" and reader in read}
+        if chained:
+            found = self.equal(self._goal(node, wrt, hand, near=True, closed=chained))
+            if found.equal:
+                return found
+        return self.equal(self._goal(node, wrt, hand, near=True))
+
+    def _goal(
+        self, node: Node, wrt: str, hand: Node, *, near: bool, closed: Collection[Node] = ()
+    ) -> Goal:
         """The adjoint of ``node`` as the sum over its readers, against a backward node.
 
         The chain rule is applied with many nodes as leaves.  Then some are unfolded again, since
-        a backward may use ``y`` for ``tanh(x)``: where ``near``, the nodes that read ``node``;
-        otherwise all that are no contractions.
+        a backward may use ``y`` for ``tanh(x)``: where ``near``, the nodes that read ``node``,
+        but for those of ``closed``; otherwise all that are no contractions.
         """
         adjoints = set(self.proved.values())
         readers = self._readers(node)
@@ -267,7 +281,7 @@ class Pieces:
         chain = Lowering(self.subject.graph, leaves)
         at = gradient_indices(node.shape)
         reference = self._chain_rule(chain, node, wrt, at, readers)
-        kept = leaves - set(readers) if near else {*self.opaque, *adjoints}
+        kept = leaves - set(readers).difference(closed) if near else {*self.opaque, *adjoints}
         plain = Lowering(self.subject.graph, kept, chain.pool)
         if reference is not None:
             unfolded = {f"%{leaf.index}": leaf for leaf in leaves.difference(kept)}
