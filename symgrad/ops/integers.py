@@ -93,6 +93,20 @@ def size_of(node: Node) -> Dim | None:
     return None
 
 
+def extremum(node: Node) -> tuple[str, Sequence[Node]]:
+    """``minimum`` or ``maximum`` and its operands, by choice (``where(a > b, b, a)``) as well."""
+    if node.op != "where" or not node.dtype.is_integer:
+        return (node.op, node.args) if node.op in ("minimum", "maximum") else ("", ())
+    condition, chosen, other = node.args
+    lesser = {(chosen, other): ("lt", "le"), (other, chosen): ("gt", "ge")}
+    for operands, (strict, loose) in lesser.items():
+        if condition.args == operands and condition.op in (strict, loose):
+            return "minimum", operands
+        if condition.args == operands and condition.op in (_TURNED[strict], _TURNED[loose]):
+            return "maximum", operands
+    return "", ()
+
+
 def numbers_of(node: Node) -> list[Dim] | None:
     """The sizes, numbers among them, that the elements of a node are; None where one is another."""
     node = bare(node)

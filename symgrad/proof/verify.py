@@ -38,7 +38,7 @@ from symgrad.errors import (
     is_limit,
 )
 from symgrad.ir.assume import Assumption, check_square
-from symgrad.ir.function import FunctionCase, FunctionGraphs, Gradient
+from symgrad.ir.function import FunctionCase, FunctionGraphs, Gradient, SizeCondition
 from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.rewrite import rewrite
 from symgrad.ops.record import get
@@ -49,7 +49,7 @@ from symgrad.proof.judge.boundaries import Boundary
 from symgrad.proof.judge.calls import REAL, STATE, Calls, Trace, judge_calls
 from symgrad.proof.judge.conditions import FoundCondition, find_conditions
 from symgrad.proof.judge.decide import Judgement, beside, judge
-from symgrad.proof.judge.demands import Raised, index_ranges
+from symgrad.proof.judge.demands import Raised, index_ranges, where_it_runs
 from symgrad.proof.judge.initialised import vanishes
 from symgrad.proof.judge.jvp import NAME as JVP
 from symgrad.proof.judge.jvp import failed, judge_jvp
@@ -101,7 +101,8 @@ class VerifyOptions:
     record.  ``paste``: tries repairs in the user's own text; ``explained``: what is known already
     of gradients that need none.
     ``calls``: traces other calls beside the cases; None where the code is plain.  ``wide``: traces
-    the Function for float64.  ``asked``: conditions that were found by other calls.
+    the Function for float64.  ``asked``: conditions that were found by other calls; ``runs``: those
+    on sizes for which some operation raises otherwise.
     ``pushes``: forward and its hand-written ``jvp`` traced on inputs and tangents, or why not;
     ``jvp_asks``: the code of that may keep something, or ask what no trace sees.
     ``audit``: evaluate both sides of what is PROVED at random points as well.
@@ -123,6 +124,7 @@ class VerifyOptions:
     calls: Trace | None = None
     wide: Callable[[], FunctionGraphs] | None = None
     asked: tuple[Condition, ...] = ()
+    runs: frozenset[SizeCondition] = frozenset()
 
     def meant(self, case: FunctionCase) -> FunctionCase | None:
         """The surrogate's case that holds in this one, where there is a surrogate.
@@ -242,8 +244,9 @@ def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
     if calls.wide and options.wide is not None:
         wide = replace(options.wide(), told="float inputs have 64 bits")
         options = replace(options, variants=(*options.variants, wide))
+    asked = (*calls.conditions, *failing, *raised.conditions)
+    options = replace(options, asked=asked, runs=raised.sizes)
     judged = [_judge_case(case, declared, options) for case in graphs.cases]
-    options = replace(options, asked=(*calls.conditions, *failing, *raised.conditions))
     inputs = input_reports(graphs, judged, declared, options)
     if options.surrogate is None:
         inputs = _meant(inputs, judged)
@@ -445,8 +448,9 @@ def _judge_case(
         with deadline.part(PROOF_SHARE):
             step, judgements = fixed_points.judged(case, meant, declared, options.budget)
         return JudgedCase(case, step, judgements)
-    subject = subject_of(case, declared, meant)
-    true_subject = None if options.surrogate is None else subject_of(case, declared)
+    runs = where_it_runs(case, options.runs)
+    subject = subject_of(runs, declared, meant)
+    true_subject = None if options.surrogate is None else subject_of(runs, declared)
     judged = case.problem is None and subject.gradients
     with deadline.part(PROOF_SHARE):
         found = judge(subject, budget=options.budget) if judged else {}
@@ -462,7 +466,7 @@ def _judge_some(
     """Judge some gradients of a case."""
     if not names:
         return {}
-    subject = subject_of(case, declared)
+    subject = subject_of(where_it_runs(case, options.runs), declared)
     subject.gradients = {name: subject.gradients[name] for name in names}
     return judge(subject, budget=options.budget)
 
@@ -488,7 +492,7 @@ def proved_under(
         meant = options.meant(case)
         if case.problem is not None or (meant and fixed_points.unknown_of(meant) is not None):
             return None
-        subject = subject_of(case, declared, meant)
+        subject = subject_of(where_it_runs(case, options.runs), declared, meant)
         if name not in subject.gradients:
             return None
         subject.gradients = {name: subject.gradients[name]}

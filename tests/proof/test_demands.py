@@ -96,6 +96,9 @@ COMPUTED = {
     "x.index_select(0, x.max(0)[1] - 1) | 0": "0 <= x.argmax(0) - 1",
     "x[(x * 3).long()] | 0": "-n <= (x * 3).to(sg.int64) < n",
     "x.index_select(0, (x * 3).long()) | 0": "0 <= (x * 3).to(sg.int64) < n",
+    "x.index_select(0, (x * 3).long().clamp(0, x.shape[0] - 2)) | 0": "0 <= n - 2",
+    "x.index_select(0, sg.minimum(x.argmax(0), sg.tensor(x.shape[0] - 3))) | 0": "0 <= n - 3",
+    "x.index_select(0, (x * 3).long().clamp(min=2)) | 0": "(x * 3).to(sg.int64).clamp(min=2) < n",
     "sg.one_hot(x.argmax(0) - 1, x.shape[0]) | 0": "0 <= x.argmax(0) - 1",
     "sg.arange(x.shape[0]) // (sg.arange(x.shape[0]) - 1) | 0": (
         "no element of sg.arange(n) - 1 is 0"
@@ -175,3 +178,31 @@ def test_an_element_of_places_is_one_of_them() -> None:
     report = judged(SQUARE, f"unused = {made}\n2 * g * x", "n m")
     assert report.verdict is sg.PROVED, str(report)
     assert not [one for one in report.conditions if one.kind == "index"]
+
+
+TABLE = """place = y.floor().long().clamp(0, x.shape[0] - 2)
+part = y - place.to(y.dtype)
+"""
+READ = TABLE + "x[place] * (1 - part) + x[place + 1] * part"
+ADDED = """made = sg.zeros_like(x)
+made.index_add_(0, place, g * (1 - part))
+made.index_add_(0, place + {step}, g * part)
+made, g * (x[place + 1] - x[place])"""
+
+
+def test_what_operations_demand_of_sizes_is_used_where_it_is_printed() -> None:
+    """A table of one number has no place to the left of another."""
+    report = judged(READ, TABLE + ADDED.format(step=1), "k", "n")
+    assert report.verdict is sg.PROVED, str(report)
+    assert [one.text for one in report.conditions if one.kind == "index"] == ["0 <= k - 2"]
+    assert judged(READ, TABLE + ADDED.format(step=0), "k", "n").verdict is sg.REFUTED
+
+
+@pytest.mark.parametrize("factor", ["(n != 1)", "(n > 1)", "sg.sign(n - 1)"])
+def test_what_no_operation_demands_of_sizes_is_not_used(factor: str) -> None:
+    """In brackets the place -1 is the last, so that one element is read of one."""
+    place = "(y * 3).long().clamp(0, x.shape[0] - 2)"
+    added = f"made = sg.zeros_like(x)\nmade[{place}] += g\nn = x.shape[0]\n"
+    report = judged(f"x[{place}]", f"{added}made * {factor}, 0 * y", "n", "")
+    assert report.inputs["x"].verdict is not sg.PROVED, str(report)
+    assert judged(f"x[{place}]", f"{added}made, 0 * y", "n", "").verdict is sg.PROVED

@@ -3,20 +3,23 @@
 In: the traces of a Function.  Out: conditions to print, or why there is no verdict.
 
 A demand is met by the ends of its integers (``ops/integers``), or where the normal form shows that
-no element misses it.  What is left is printed, in terms of the inputs.
+no element misses it.  What is left is printed, in terms of the inputs; what it says of sizes alone,
+as ``clamp(0, k - 2)`` does that is not negative, by itself, and the proof may use that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Dim, DimLike
 from symgrad.ir.dtype import float64
-from symgrad.ir.function import Demanded, FunctionCase, FunctionGraphs
+from symgrad.ir.function import Demanded, FunctionCase, FunctionGraphs, SizeCondition
 from symgrad.ir.graph import Node
-from symgrad.ops.integers import Demand, Ends, Integers, numbers_of
+from symgrad.ops.integers import Demand, Ends, Integers, extremum, numbers_of, size_of
 from symgrad.proof.judge.initialised import vanishes
+from symgrad.proof.oracle.sizes import impossible
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.report.records import Condition
 from symgrad.proof.words.code import NoSpelling
@@ -29,10 +32,14 @@ class Raised:
     """What must hold for no operation to raise that is traced, used or not.
 
     ``conditions``: to be printed.  ``reason``: why nothing can be said; empty where it can.
+    ``sizes``: what is printed, or always holds, of sizes alone.
     """
 
     def __init__(self, traced: Sequence[FunctionGraphs], subject_of: SubjectOf) -> None:
         self.reason = ""
+        self.sizes = frozenset(
+            size for graphs in traced for case in graphs.cases for size in _of_sizes(case)
+        )
         self._cases: dict[Condition, list[str]] = {}
         for graphs in traced:
             for case in graphs.cases:
@@ -55,15 +62,16 @@ class Raised:
             if not parts:
                 continue
             try:
-                found = _of_numbers(demand, parts) or _condition(demand, parts)
+                found = _conditions(demand, parts)
             except NoSpelling:
                 what = "an integer" if _of_bits(demand) else "it"
                 may = "may overflow" if _of_bits(demand) else "may raise"
                 self.reason = f"{what} {may}: {_said(demand)} is not shown{_line(one)}"
                 return
             said = " and ".join(map(str, case.conditions))
-            known = self._cases.setdefault(found, [])
-            known += [said] if said not in known else []
+            for condition in found:
+                known = self._cases.setdefault(condition, [])
+                known += [said] if said not in known else []
 
 
 def _where(condition: Condition, cases: Sequence[str]) -> Condition:
@@ -79,9 +87,44 @@ def _parts(demand: Demand) -> Iterator[Demand]:
     if demand.apart is not None:
         yield demand
     if demand.low is not None:
-        yield Demand(demand.node, low=demand.low)
+        yield from _operands(Demand(demand.node, low=demand.low))
     if demand.high is not None:
-        yield Demand(demand.node, high=demand.high)
+        yield from _operands(Demand(demand.node, high=demand.high))
+
+
+def _operands(part: Demand) -> Iterator[Demand]:
+    """The same of both operands of an extremum that has an end only where both have it."""
+    op, operands = extremum(_moved(part.node))
+    if op != ("minimum" if part.low is not None else "maximum"):
+        yield part
+        return
+    for operand in operands:
+        yield from _operands(part._replace(node=operand))
+
+
+def _moved(node: Node) -> Node:
+    """The node whose elements these are."""
+    while node.op in ("expand", "reshape", "permute"):
+        node = node.args[0]
+    return node
+
+
+def _of_sizes(case: FunctionCase) -> Iterator[SizeCondition]:
+    """What the demands of a case say of sizes alone."""
+    for one in case.demanded:
+        for part in _parts(Demand(one.node, one.low, one.high, one.apart)):
+            size = size_of(part.node)
+            if size is not None and part.low is not None:
+                yield SizeCondition(size, ">=", part.low)
+            elif size is not None and part.high is not None:
+                yield SizeCondition(size, "<", part.high)
+
+
+def where_it_runs(case: FunctionCase, printed: Collection[SizeCondition]) -> FunctionCase:
+    """The case for the sizes for which nothing raises, as far as these are ``printed``."""
+    sizes = [one for one in dict.fromkeys(_of_sizes(case)) if one in printed]
+    conditions = (*case.conditions, *sizes)
+    return case if not sizes or impossible(conditions) else replace(case, conditions=conditions)
 
 
 def _missing(part: Demand) -> Node:
@@ -91,6 +134,14 @@ def _missing(part: Demand) -> Node:
     op = "eq" if end is None else "lt" if part.low is not None else "ge"
     misses = graph.binary(op, node, part.apart or 0 if end is None else end)
     return graph.apply("cast", misses, dtype=float64)
+
+
+def _conditions(demand: Demand, parts: Sequence[Demand]) -> list[Condition]:
+    """What is printed of the parts that are not shown.  Raises NoSpelling."""
+    found = [_of_numbers(part, [part]) for part in parts if part.node is not demand.node]
+    if None in found or len(found) < len(parts):
+        return [_of_numbers(demand, parts) or _condition(demand, parts)]
+    return [one for one in found if one is not None]
 
 
 def _of_numbers(demand: Demand, parts: Sequence[Demand]) -> Condition | None:
@@ -118,10 +169,7 @@ def _of_numbers(demand: Demand, parts: Sequence[Demand]) -> Condition | None:
 
 def _condition(demand: Demand, parts: Sequence[Demand]) -> Condition:
     """What is printed of the ends that are not shown.  Raises NoSpelling."""
-    node = demand.node
-    while node.op in ("expand", "reshape", "permute"):
-        node = node.args[0]
-    said = spelled(node)
+    said = spelled(_moved(demand.node))
     if demand.apart is not None:
         code = f"{said.code} != {demand.apart}" if said.code else ""
         return Condition("index", f"no element of {said.text} is {demand.apart}", code=code)

@@ -455,7 +455,7 @@ Bound = tuple[str, str, int]
 
 
 def least_sizes(conditions: Sequence[SizeCondition]) -> dict[str, int]:
-    """``k != 1``, ``k > 3``, ``4 <= k`` as least values of single sizes, where more than 1."""
+    """``k != 1``, ``k > 3``, ``0 <= k - 4`` as least values of single sizes, where more than 1."""
     least: dict[str, int] = {}
     bounds = _size_bounds(conditions)
     for _ in bounds:
@@ -472,16 +472,15 @@ def least_sizes(conditions: Sequence[SizeCondition]) -> dict[str, int]:
 
 
 def _size_bounds(conditions: Sequence[SizeCondition]) -> list[Bound]:
-    """The conditions that compare a size with a number: size, relation, number."""
+    """The conditions that compare a size, or ``k - 2``, with a number: size, relation, number."""
     found = []
     for condition in conditions:
-        for left, relation, right in (
-            (condition.left, condition.relation, condition.right),
-            (condition.right, _TURNED[condition.relation], condition.left),
-        ):
-            names, bound = left.sizes, right.constant
-            if bound is not None and len(names) == 1 and left == Dim.size(names[0]):
-                found.append((names[0], relation, bound))
+        gap = condition.left - condition.right
+        for side, relation in ((gap, condition.relation), (-gap, _TURNED[condition.relation])):
+            names = side.sizes
+            rest = (side - Dim.size(names[0])).constant if len(names) == 1 else None
+            if rest is not None:
+                found.append((names[0], relation, -rest))
     return found
 
 
