@@ -194,7 +194,7 @@ def _unfinished(function: AnyFunction, why: str) -> Report:
     from symgrad.proof.report.verdict import Verdict
 
     found = class_of(function)
-    finding = Finding("judged", Verdict.UNDECIDED, why)
+    finding = Finding("the verdict", Verdict.UNDECIDED, why)
     return Report(found.__name__, class_location(found), inputs={}, protocol=(finding,))
 
 

@@ -211,7 +211,7 @@ def _failed(graphs: FunctionGraphs, reason: str) -> Report:
         inputs={
             name: InputReport(name, Verdict.UNDECIDED, reason) for name in graphs.differentiable
         },
-        protocol=(Finding("judged", Verdict.UNDECIDED, reason),),
+        protocol=(Finding("the verdict", Verdict.UNDECIDED, reason),),
         values=_values(graphs),
         derived=graphs.derived,
     )
