@@ -14,7 +14,9 @@ import inspect
 import linecache
 import os
 import tokenize
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from types import CodeType
@@ -68,7 +70,9 @@ class Method:
     def parsed(self) -> ast.FunctionDef:
         """A new tree of the definition.  Raises SyntaxError."""
         text = "".join(self.lines)
-        found: ast.AST = ast.parse(text if not text[:1].isspace() else "if 1:\n" + text).body[0]
+        with unwarned():
+            tree = ast.parse(text if not text[:1].isspace() else "if 1:\n" + text)
+        found: ast.AST = tree.body[0]
         if isinstance(found, ast.If):
             found = ast.increment_lineno(found, -1).body[0]
         if not isinstance(found, ast.FunctionDef):
@@ -109,6 +113,15 @@ class Method:
         """The indentation before a statement; None where it shares its line."""
         before = self.lines[row - 1].encode()[:column].decode()
         return before if not before.strip() else None
+
+
+@contextmanager
+def unwarned() -> Iterator[None]:
+    """Without Python's warnings about a text: the user has seen them, or has not written it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)
+        warnings.simplefilter("ignore", DeprecationWarning)
+        yield
 
 
 def read(function: Any) -> Method | None:
@@ -431,7 +444,8 @@ def _factory(method: Method, given: Sequence[str], note: tuple[str, str] | None 
     ).body[0]
     assert isinstance(make, ast.FunctionDef)
     make.body.insert(0, ast.increment_lineno(definition, method.first - 1))
-    return compile(ast.fix_missing_locations(ast.Module([make], [])), method.file, "exec")
+    with unwarned():
+        return compile(ast.fix_missing_locations(ast.Module([make], [])), method.file, "exec")
 
 
 def changed(

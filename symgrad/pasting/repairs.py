@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import islice
 from types import ModuleType
 from typing import Any
@@ -40,7 +40,7 @@ from symgrad.pasting.slips import Failure, failure
 from symgrad.pasting.tokens import token_edits
 from symgrad.proof.repair.suggest import Offer, Scope, Spell
 from symgrad.proof.repair.trials import Trials
-from symgrad.proof.report.records import Condition, Repaired, Report
+from symgrad.proof.report.records import Condition, InputReport, Repaired, Report
 from symgrad.proof.report.verdict import Verdict
 from symgrad.proof.verify import VerifyOptions, proved_under, subject_of, verify_function
 from symgrad.proof.words.code import CodeWriter
@@ -98,7 +98,7 @@ def verify_and_repair(
     """
     failed = pasting.failure(graphs)
     if failed is not None and failed.repaired is not None:
-        return _with_one_name(pasting, graphs, options, failed)
+        return _with_one_name(pasting, graphs, options, failed, whole)
     explained = {} if failed is None else failed.said
     report = verify_function(graphs, replace(options, paste=pasting, explained=explained))
     wrong = [one.name for one in report.inputs.values() if one.verdict is Verdict.REFUTED]
@@ -110,35 +110,83 @@ def verify_and_repair(
     if not wrong:
         return report
     written = bool(codes) and len(codes) >= len(wrong) - len(explained)
-    before = {finding.name: finding.verdict for finding in report.protocol}
-
-    def accepts(changed: AnyFunction) -> bool:
-        try:
-            after = whole(changed)
-        except (SymgradError, ArithmeticError, TypeError, ValueError):
-            return False
-        return all(after.inputs[name].verdict is Verdict.PROVED for name in wrong) and all(
-            finding.verdict <= before.get(finding.name, Verdict.PROVED)
-            for finding in after.protocol
-        )
+    accepts = _accepts(report, wrong, whole, pasting.function)
+    kept = [one.name for one in report.inputs.values() if one.verdict is Verdict.PROVED]
 
     def repair() -> str:
         with suppress(Exception, TimeUp), limited(VERDICT_SECONDS):  # then there is no diff
-            return pasting.diff(wrong, accepts, written=written)
+            return pasting.diff(wrong, kept, accepts, written=written)
         return ""
 
     return replace(report, repair=repair)
 
 
+def _accepts(
+    report: Report, wrong: Sequence[str], whole: Whole, function: AnyFunction
+) -> Callable[[AnyFunction], bool]:
+    """Is a changed Function right, and worse nowhere?
+
+    What was ``wrong`` is PROVED then.  What a report on all of ``function`` proves of another
+    gradient, or of the protocol, it proves as well, and under nothing more.
+    """
+
+    @cache
+    def before() -> Report:
+        return whole(function)
+
+    def kept(name: str, after: InputReport) -> bool:
+        own = report.inputs.get(name)
+        return _is_kept(own, after) or _is_kept(before().inputs.get(name), after)
+
+    protocol = {finding.name: finding.verdict for finding in report.protocol}
+
+    def accepts(changed: AnyFunction) -> bool:
+        try:
+            after = whole(changed)
+            return (
+                after.inputs.keys() >= {*wrong}
+                and all(
+                    one.verdict is Verdict.PROVED if name in wrong else kept(name, one)
+                    for name, one in after.inputs.items()
+                )
+                and all(
+                    finding.verdict <= protocol.get(finding.name, Verdict.PROVED)
+                    for finding in after.protocol
+                )
+            )
+        except (SymgradError, ArithmeticError, TypeError, ValueError):
+            return False
+
+    return accepts
+
+
+def _is_kept(before: InputReport | None, after: InputReport) -> bool:
+    """Is a gradient judged as well as before, and under nothing more if it was PROVED?"""
+    if before is None or after.verdict > before.verdict:
+        return False
+    known = {condition.text for condition in before.conditions}
+    return not before or all(condition.text in known for condition in after.conditions)
+
+
 def _with_one_name(
-    pasting: Pasting, graphs: FunctionGraphs, options: VerifyOptions, failed: Failure
+    pasting: Pasting, graphs: FunctionGraphs, options: VerifyOptions, failed: Failure, whole: Whole
 ) -> Report:
     """The report where backward raises, and one other name makes it right as a whole."""
     told = replace(graphs, cases=tuple(map(_without_hint, graphs.cases)))
     report = verify_function(told, replace(options, paste=pasting, explained=failed.said))
     own, new = pasting.backward, failed.repaired
-    pairs = [(own, new)] if own is not None and new is not None else []
-    return replace(report, repair=lambda: patch.difference(pairs))
+    assert own is not None
+    assert new is not None
+    wrong = [one.name for one in report.inputs.values() if one.verdict is Verdict.REFUTED]
+
+    def repair() -> str:
+        with suppress(Exception, TimeUp), limited(VERDICT_SECONDS):  # then there is no diff
+            made = changed(pasting.function, {"backward": new})
+            if made is not None and _accepts(report, wrong, whole, pasting.function)(made):
+                return patch.difference([(own, new)])
+        return ""
+
+    return replace(report, repair=repair)
 
 
 def _without_hint(case: FunctionCase) -> FunctionCase:
@@ -446,17 +494,19 @@ class Pasting:
     # -- the diff
 
     def diff(
-        self, wrong: Sequence[str], accepts: Callable[[AnyFunction], bool], *, written: bool
+        self, wrong: Sequence[str], kept: Sequence[str], accepts: Callable[[AnyFunction], bool],
+        *, written: bool,
     ) -> str:  # fmt: skip
         """A unified diff of the user's file with a repair of each wrong gradient, or nothing.
 
-        ``accepts``: is a changed Function right as a whole?  Where an edit of one token is right,
+        ``kept``: the gradients that are right, and stay so.  ``accepts``: is a changed Function
+        right as a whole, and worse nowhere?  Where an edit of one token is right,
         it is that.  Else, if all repairs are ``written``, a gradient is repaired where it is
         assigned, if it is assigned once, or where it is returned.
         """
         if "backward" not in vars(class_of(self.function)):
             return ""
-        edited = self._edited_slip(wrong, accepts)
+        edited = self._edited_slip(wrong, kept, accepts)
         if edited is not None:
             return patch.difference([(self._own("backward"), edited)])
         if not written:
@@ -471,8 +521,8 @@ class Pasting:
         return ""
 
     def _edited_slip(
-        self, wrong: Sequence[str], accepts: Callable[[AnyFunction], bool]
-    ) -> Method | None:  # fmt: skip
+        self, wrong: Sequence[str], kept: Sequence[str], accepts: Callable[[AnyFunction], bool]
+    ) -> Method | None:
         """Backward with the edit of one token that makes it right; None where none is found."""
         found: Method | None = None
         if self.backward is None:
@@ -482,20 +532,22 @@ class Pasting:
                 known = self._truth(wrong)
                 for method in islice(token_edits(self.backward), MOST_SLIPS if known else 0):
                     made = changed(self.function, {"backward": method})
-                    if made is not None and self._fits(made, known) and accepts(made):
+                    if made is None or not self._fits(made, known):
+                        continue
+                    if self._fits(made, self._truth(kept)) and accepts(made):
                         found = method
                         break
         except TimeUp:
             check()  # was it the limit of the verdict?
         return found
 
-    def _truth(self, wrong: Sequence[str]) -> list[tuple[int, str, Trials]]:
-        """The points that the wrong gradients of each case are tried on."""
+    def _truth(self, names: Sequence[str]) -> list[tuple[int, str, Trials]]:
+        """The points that some gradients of each case are tried on."""
         graphs = self.trace(self.function)
         return [
             (number, name, trials)
             for number, case in enumerate(graphs.cases)
-            for name in wrong
+            for name in names
             if (trials := Trials(subject_of(case, graphs.assumptions), name)).usable
         ]
 

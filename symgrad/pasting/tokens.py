@@ -13,7 +13,7 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 
-from symgrad.pasting.patch import Edit, Method, own_nodes, parameters
+from symgrad.pasting.patch import Edit, Method, own_nodes, parameters, unwarned
 
 _OPERATORS: dict[type[ast.operator], tuple[str, tuple[str, ...]]] = {
     ast.Add: ("+", ("-", "*")), ast.Sub: ("-", ("+",)), ast.Mult: ("*", ("+", "/", "**")),
@@ -64,6 +64,10 @@ class _Text:
         ]  # fmt: skip
         self.names = list(dict.fromkeys([*parameters(method)[1:], *stores]))
         self.terms = list(self._terms())
+        self.owners = [
+            node.func if isinstance(node, ast.Call) else node.value
+            for node in self.nodes if isinstance(node, (ast.Call, ast.Attribute, ast.Subscript))
+        ]  # fmt: skip
 
     def _terms(self) -> Iterator[ast.expr]:
         """The expressions that a factor or a sign may be missing of."""
@@ -82,12 +86,14 @@ class _Text:
         return text if isinstance(node, _ATOMS) else f"({text})"
 
     def put(self, node: ast.AST, text: str) -> list[Edit]:
-        """A node replaced by a text."""
+        """A node replaced by a text, in parentheses where something is read from a sum or so."""
         assert isinstance(node, (ast.expr, ast.keyword))
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
         start, end = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
-        return [Edit(start, end, text)]
+        return [
+            Edit(start, end, text if node not in self.owners or _is_read(text) else f"({text})")
+        ]
 
     def between(self, left: ast.expr, right: ast.expr, old: str, new: str) -> list[list[Edit]]:
         """An operator replaced, where it stands in one line with its operands."""
@@ -100,6 +106,16 @@ class _Text:
             return []
         at = start + len(part[:place].encode())
         return [[Edit((row, at), (row, at + len(old)), new)]]
+
+
+def _is_read(text: str) -> bool:
+    """Can something be read from an expression that is written like this?"""
+    try:
+        with unwarned():
+            tree = ast.parse(text, mode="eval").body
+    except SyntaxError:
+        return False  # it stands in several lines
+    return isinstance(tree, _ATOMS) and not isinstance(tree, ast.Constant)
 
 
 # -- the edits of one node, by kind

@@ -489,3 +489,48 @@ def test_what_another_right_gradient_is_made_of_is_not_blamed(tmp_path: Path) ->
     assert found["s"].verdict is sg.PROVED
     assert found["w"].diagnosis == ("the sign is wrong",)
     assert found["w"].suggestion == "-(d * t).sum(1, keepdim=True)"
+
+
+SHARED = """class Op(sg.Function):
+    @staticmethod
+    def forward(ctx, x, a, b, s):
+        ctx.save_for_backward(x, a, b, s)
+        return s * (x @ a.mT @ b.mT)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, a, b, s = ctx.saved_tensors
+        h = g @ b
+        return s * h @ a, h.mT @ x, s * g.mT @ (x @ a.mT), (g * (x @ a.mT @ b.mT)).sum()
+"""
+
+SQUARED = """class Op(sg.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y * y
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        p = g * y
+        return p, 2 * p * x
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "wrong", "shapes"),
+    [
+        (SHARED, ["a"], ("n d", "r d", "o r", "")),
+        (SQUARED, ["x"], ("n", "n")),
+        (SQUARED.replace("g * y", "g").replace("return p", "return p * y"), ["x", "y"], ("n", "n")),
+    ],
+)
+def test_only_what_no_right_gradient_is_made_of_is_edited(
+    tmp_path: Path, text: str, wrong: list[str], shapes: tuple[str, ...]
+) -> None:
+    report, after = repaired(tmp_path, text, *shapes)
+    assert [one.name for one in report.inputs.values() if one.verdict is sg.REFUTED] == wrong
+    local = next(line for line in text.splitlines() if re.match(r"\s+[hp] = ", line))
+    assert (local in after.splitlines()) == (len(wrong) == 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from pathlib import Path
 
 import pytest
@@ -92,3 +93,20 @@ def test_each_edit_is_another_method_of_the_same_name() -> None:
     right = "        return r * (g - m - p)\n"
     wrong = Method("here.py", 1, (*lines[:-1], right.replace("- p", "+ p")))
     assert any(one.lines[-1] == right for one in token_edits(wrong))
+
+
+def test_what_an_edit_writes_is_one_operand_and_no_warning() -> None:
+    text = (
+        "    def backward(ctx, g):\n"
+        '        """Of \\d."""\n'
+        "        a, i = ctx.saved_tensors\n"
+        "        return (a * g).clone().index_add_(0, i, -g)[0].sum(1)\n"
+    )
+    method = Method("here.py", 1, tuple(text.splitlines(keepends=True)))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        lines = {edited.lines[-1].strip() for edited in token_edits(method)}
+    assert not said
+    assert "return ((a * g).clone() ** 2).index_add_(0, i, -g)[0].sum(1)" in lines
+    assert "return (-(a * g).clone()).index_add_(0, i, -g)[0].sum(1)" in lines
+    assert not any("2.index_add_" in line for line in lines)
