@@ -218,3 +218,29 @@ def test_a_number_without_axes_has_null_sets_too() -> None:
     report = _report("sg.where(x * x == 1, x, 2 * x)", "sg.where(x * x == 1, g, 2 * g)", "")
     assert report.verdict == sg.PROVED, str(report)
     assert "x * x == 1" in str(report)
+
+
+ENDS = {
+    "below the lower end": ("[0, 1)", "sg.where(m > 0, 2 * g * x, 0 * g)", True),
+    "through a root": ("[0, 1)", "sg.where(m.sqrt() > 0, 2 * g * x, 0 * g)", True),
+    "through a shift": ("[0, 1)", "sg.where(1 - m < 1, 2 * g * x, 0 * g)", True),
+    "of a product": ("[0, 1)", "sg.where(m * (1 + x * x) > 0, 2 * g * x, g)", True),
+    "the side inside": ("[0, 1)", "sg.where(m >= 0, 2 * g * x, 0 * g)", False),
+    "an open end": ("(0, 1)", "sg.where(m > 0, 2 * g * x, 0 * g)", False),
+    "inside": (
+        "[0, 1)", "sg.where(m > 0.5, 2 * g * x, g * x) + sg.where(m > 0.5, 0, g * x)", False
+    ),
+    "beside an input that moves": (
+        "[0, 1)", "sg.where(x > m, 2 * g * x, g * x) + sg.where(x > m, 0, g * x)", False
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_at_a_closed_end_there_is_one_side(name: str) -> None:
+    """[rule: closed-end]."""
+    interval, backward, told = ENDS[name]
+    text = class_text("End", "x * x + 0 * m", f"{backward}, 0 * g", "xm")
+    report = sg.verify(class_of("End", text, sg), "n", "n", assume={"m": interval}, suggest=False)
+    assert report.verdict == sg.PROVED, str(report)
+    assert bool([one for one in report.conditions if one.kind == "null set"]) == told, str(report)

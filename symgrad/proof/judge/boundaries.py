@@ -700,14 +700,17 @@ def _alone(boundary: Boundary, others: list[Boundary], positive: Names) -> bool:
         if not _apart(one, boundary, positive)
     ]  # fmt: skip
     taken = frozenset[str]().union(*(one.inputs for one in beside))
-    if not own & taken:
-        return True
+    return not own & taken or bool(steep_inputs(boundary) - taken)
+
+
+def steep_inputs(boundary: Boundary) -> frozenset[str]:
+    """The inputs by which a boundary is crossed, wherever the others are."""
     free = _steep(boundary.point)
     if isinstance(boundary.value, Node):
         free = (free - inputs_of(boundary.value)) | (
             _steep(boundary.value) - inputs_of(boundary.point)
         )
-    return bool(free - taken)
+    return free
 
 
 def _steep(node: Node) -> frozenset[str]:

@@ -48,6 +48,7 @@ from symgrad.proof.judge.boundaries import (
     name_of,
     over_the_reals,
 )
+from symgrad.proof.judge.ends import closed_ends, has_inner_side
 from symgrad.proof.judge.goals import Equal, Goal, definitions
 from symgrad.proof.judge.kinks import bends, equation
 from symgrad.proof.judge.masks import masks_of, name_of_mask
@@ -81,14 +82,14 @@ def doubtful(subject: Subject, name: str) -> dict[Boundary, Meeting]:
     if not found:
         return {}
     if len(found) <= FEW:
-        found = _unsafe(found, positive_inputs(subject))
+        found = _unsafe(subject, found)
     if not found:
         return {}
     kinks = named(subject, found)
     one_sided = {b for b, meeting in found.items() if meeting.one_sided and b in kinks}
     others = {b: meeting for b, meeting in found.items() if b not in one_sided}
     beside = {b: meeting for b, meeting in others.items() if b not in kinks}
-    unsafe = _unsafe(beside, positive_inputs(subject)) if len(beside) <= MANY else beside
+    unsafe = _unsafe(subject, beside) if len(beside) <= MANY else beside
     return {b: meeting for b, meeting in others.items() if b in kinks or b in unsafe}
 
 
@@ -133,12 +134,14 @@ def _excludes(declared: Assumption, boundary: Boundary) -> bool:
     return signs.get(declared.kind, declared.kind == "nonzero" and value == 0)
 
 
-def _unsafe(found: Mapping[Boundary, Meeting], positive: frozenset[str]) -> dict[Boundary, Meeting]:
+def _unsafe(subject: Subject, found: Mapping[Boundary, Meeting]) -> dict[Boundary, Meeting]:
     """Those of some boundaries on which not everything is as it is on some side."""
-    tied = entangled(found, positive) if len(found) > 1 else set()
+    tied = entangled(found, positive_inputs(subject)) if len(found) > 1 else set()
+    closed = closed_ends(subject)
     return {
         boundary: meeting for boundary, meeting in found.items()
         if boundary in tied or not meeting.one_sided or not both_sides(boundary)
+        or not has_inner_side(boundary, meeting, closed)
     }  # fmt: skip
 
 
