@@ -178,6 +178,8 @@ LARGEST_OFFSET = 8
 """Difference of two indices for which an order relation becomes equalities."""
 LARGEST_BOUNDARY = 3
 """Values beside 0 for which an order relation becomes equalities."""
+LARGEST_REMAINDER = 4
+"""What a size is divided by where each of its remainders is treated by itself."""
 LARGEST_EXPONENT = 64
 """Exponent to which a sum is raised."""
 LARGEST_SHIFT = 8

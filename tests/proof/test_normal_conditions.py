@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from symgrad.ir.dim import Dim
 from symgrad.proof.normal.atoms import Undecided
@@ -220,6 +222,44 @@ def test_small_axes_case_by_case(a: Standard) -> None:
     assert a.stage(deltas[0] + deltas[1] - 1) is None
     single = a.compare(a.n, "eq", 1)
     assert a.stage(single * a.sum([a.k], a.at("x", a.k)) - single * a.at("x", 0)) is not None
+
+
+def test_sizes_by_their_remainders(a: Standard) -> None:
+    """[rule: case-split]."""
+    half, more = a.floordiv(a.n, 2), a.floordiv(a.n + 1, 2)
+    assert a.stage(half + more - a.n) == "case split over n by its remainder"
+    assert a.stage(half + more - a.n + 1) is None
+    last = a.compare(2 * more, "eq", a.n) * a.at("x", more - 1)
+    assert a.stage(last - a.compare(2 * half, "eq", a.n) * a.at("x", half - 1)) is not None
+    assert a.stage(last - a.compare(2 * half, "eq", a.n) * a.at("x", half)) is None
+    third = a.floordiv(a.n, 3)
+    assert a.stage(a.floordiv(a.n + 1, 3) - third) is None  # differs for one remainder
+    assert a.stage((a.n - 1) * (a.n - 2) * (third - a.floordiv(a.n + 3, 3) + 1)) is not None
+    assert a.stage((a.n - 4) * (third - a.floordiv(a.n + 2, 3))) is None  # right for n == 4 alone
+    assert a.stage(a.compare(third, "eq", 0) * a.floordiv(a.n, 2)) is None  # wrong for n == 2
+
+
+@given(
+    st.integers(1, 7),
+    st.lists(st.tuples(st.integers(-2, 2), st.integers(0, 5), st.integers(2, 4)), max_size=3),
+    st.integers(-2, 2), st.integers(-1, 1), st.integers(0, 7),
+)  # fmt: skip
+def test_sizes_by_their_remainders_from_the_least_on(
+    least: int, quotients: list[tuple[int, int, int]], slope: int, offset: int, special: int
+) -> None:
+    """[rule: case-split]: what is zero by that is zero for all sizes from the least on."""
+    a = Standard(Facts(least_sizes={"n": least}))
+    term = slope * a.n + offset
+    for factor, shift, divisor in quotients:
+        term += factor * a.floordiv(a.n + shift, divisor)
+    if special:
+        term *= a.compare(a.n, "ge", special)
+    values = [
+        slope * n + offset + sum(f * ((n + shift) // c) for f, shift, c in quotients)
+        for n in range(max(least, special), 40)
+    ]  # fmt: skip
+    if a.stage(term) is not None:
+        assert not any(values)
 
 
 def test_beside_a_condition_its_sign_is_known(a: Standard) -> None:

@@ -20,6 +20,7 @@ from symgrad.budgets import (
     LARGEST_AXIS,
     LARGEST_BOUNDARY,
     LARGEST_OFFSET,
+    LARGEST_REMAINDER,
     LONGEST_AXIS,
     NORMAL_FORM_WORK,
     STABLE_ROUNDS,
@@ -253,7 +254,7 @@ def _run_stages(context: Proof, poly: Poly) -> tuple[str | None, Poly]:
         return "clear denominators", poly
     if combine_integrands(context, poly):
         return "combine integrands", poly
-    return None, poly
+    return _split_remainder(context, poly), poly
 
 
 # -- integer conditions in one direction
@@ -594,6 +595,42 @@ def _split_size(context: Proof, poly: Poly) -> str | None:
             return None
         return f"case split over {size.data[0]}"
     return None
+
+
+def _split_remainder(context: Proof, poly: Poly) -> str | None:
+    """Where ``(n + a) // c`` is left of a size n and a number c: ``n = c q + r`` for each r.
+
+    The sizes below c come one by one, so that q is a size.  [rule: case-split]
+    """
+    found = [one for atom in all_atoms(poly) if (one := _divided_size(atom)) is not None]
+    if not found:
+        return None
+    size, divisor = min(found, key=lambda one: (one[0].key, one[1]))
+    whole = of_atom(context.atom(kinds.SIZE, f"({size.data[0]} // {divisor})")).scaled(divisor)
+    least = context.facts.least_sizes.get(size.data[0], 1)
+    few = max(least // divisor, 1) * divisor
+    sizes = [
+        *map(constant, range(least, few)),
+        *(whole.plus(few - divisor + r) for r in range(divisor)),
+    ]
+    known = len(context.obligations), len(context.requirements)
+    for value in sizes:
+        case = substitute(context, poly, {size: value})
+        if _run_stages(context, case)[0] is None:
+            return None
+        if (len(context.obligations), len(context.requirements)) != known:
+            return None
+    return f"case split over {size.data[0]} by its remainder"
+
+
+def _divided_size(atom: Atom) -> tuple[Atom, int] | None:
+    """The n and c of ``(n + a) // c``."""
+    if atom.kind != kinds.FLOORDIV:
+        return None
+    size, divisor = atom.data[0].plus(-atom.data[0].offset).atom, atom.data[1].constant
+    if size is None or size.kind != kinds.SIZE or not isinstance(divisor, int):
+        return None
+    return (size, divisor) if 1 < divisor <= LARGEST_REMAINDER else None
 
 
 # -- sums over small constant axes
