@@ -2,10 +2,13 @@
  * Trains a classifier of points in the plane with the kernels of a package: there is no Python here.
  *
  *     symgrad build examples/ops.py -o build/kit --package kit
- *     cmake -S build/kit -B build/kit/build && cmake --build build/kit/build
- *     cmake --install build/kit/build --prefix build/kit/installed
- *     export PKG_CONFIG_PATH=build/kit/installed/lib/pkgconfig
+ *     cmake -S build/kit -B build/kit/made && cmake --build build/kit/made
+ *     cmake --install build/kit/made --prefix build/kit/there
+ *     export PKG_CONFIG_PATH=build/kit/there/lib/pkgconfig LD_LIBRARY_PATH=build/kit/there/lib
  *     cc -std=c11 examples/c/train.c $(pkg-config --cflags --libs kit) -lm -o build/train
+ *     build/train
+ *
+ * Where CMake finds no BLAS, build/kit/README.md says how it is told of one.
  *
  * Three spiral arms, one hidden layer: logits = tanh(x W1' + b1) W2' + b2.
  */

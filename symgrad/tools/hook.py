@@ -19,6 +19,7 @@ import re
 import shutil
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -150,11 +151,15 @@ def _folder(command: Any, table: Table, *, in_place: bool) -> Path:
 
 def _written(folder: Path, table: Table, distribution: Any) -> None:
     """The texts of the package; the project depends on what they import."""
+    from rich.console import Console
     from setuptools.errors import SetupError
 
     from symgrad import compiler, project
     from symgrad.tools import discover
+    from symgrad.tools.building import in_turn
     from symgrad.tools.configured import Configured
+
+    each = partial(in_turn, console=Console(stderr=True), jobs=os.cpu_count() or 1)
 
     try:
         files = Configured()
@@ -162,7 +167,8 @@ def _written(folder: Path, table: Table, distribution: Any) -> None:
         files.check(found)
         compiler.build(
             files.built(found, print), folder, allow=table.allow, compiled=False, root=Path.cwd(),
-            config=files.of, cached=True, told=lambda name, report, _: print(name, report.verdict),
+            config=files.of, cached=True, each=each,
+            told=lambda name, report, _: print(f"{name}: {report.verdict}", flush=True),
         )  # fmt: skip
         needed = project.needed(folder)
     except SymgradError as error:
