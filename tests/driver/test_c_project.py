@@ -37,6 +37,14 @@ elif importlib.util.find_spec("ziglang"):
     CLANG = (sys.executable, "-m", "ziglang", "cc")
 needs_gcc = pytest.mark.skipif(not shutil.which("gcc"), reason="gcc is not installed")
 needs_clang = pytest.mark.skipif(not CLANG, reason="neither clang nor ziglang is installed")
+compilers = pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(("gcc", "-fopenmp"), marks=needs_gcc, id="gcc-openmp"),
+        pytest.param(("gcc",), marks=needs_gcc, id="gcc"),
+        pytest.param(CLANG, marks=needs_clang, id="clang"),
+    ],
+)
 needs_cmake = pytest.mark.skipif(
     not all(map(shutil.which, ("cmake", "gcc", "g++", "pkg-config"))),
     reason="cmake, gcc, g++ or pkg-config is not installed",
@@ -195,14 +203,7 @@ endforeach()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "command",
-    [
-        pytest.param(("gcc", "-fopenmp"), marks=needs_gcc, id="gcc-openmp"),
-        pytest.param(("gcc",), marks=needs_gcc, id="gcc"),
-        pytest.param(CLANG, marks=needs_clang, id="clang"),
-    ],
-)
+@compilers
 def test_a_program_that_trains(command: Sequence[str], kit: Path, tmp_path: Path) -> None:
     program = with_kernels(command, kit, ROOT / "examples" / "c" / "train.c", tmp_path / "train")
     once = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
@@ -212,3 +213,15 @@ def test_a_program_that_trains(command: Sequence[str], kit: Path, tmp_path: Path
     if command == ("gcc",) and shutil.which("valgrind"):
         watch = ("--leak-check=full", "--errors-for-leak-kinds=all", "--error-exitcode=9")
         assert losses(run("valgrind", "-q", *watch, program, given=once)) == found
+
+
+@pytest.mark.slow
+@compilers
+def test_shipped_kernels_compile(command: Sequence[str], tmp_path: Path) -> None:
+    """Without a warning, as C11; their headers, all in one file, as C++17."""
+    folder = ROOT / "generated"
+    for source in sorted(folder.glob("*.c")):
+        run(*command, *C, "-Wconversion", "-O1", "-c", source, "-o", tmp_path / "kernel.o")
+    headers = "".join(f'#include "{path}"\n' for path in sorted(folder.glob("*.h")))
+    (tmp_path / "all.cpp").write_text(headers, encoding="utf-8")
+    run(*command, "-x", "c++", *CXX, "-c", tmp_path / "all.cpp", "-o", tmp_path / "all.o")
