@@ -441,6 +441,11 @@ class _Run:
         except Exception as error:
             found = as_symgrad_error(error, "forward")
             raise found from found.__cause__
+        if isinstance(output, list) and type(self.context).symgrad_kind is not None:
+            raise ProtocolError(
+                "forward returns a list, which PyTorch takes for one output without a gradient",
+                hint="return a tuple",
+            )
         self.slots = list(output) if isinstance(output, (tuple, list)) else [output]
         self.questions.begin_backward(self.slots)
         for slot in self.slots:
@@ -465,8 +470,13 @@ class _Run:
         return handle
 
     def _forgive_dirty(self) -> None:
-        """An input that forward says it changed is no surprise."""
+        """An input that forward says it changed is no surprise; PyTorch wants it returned."""
         for tensor in state_of(self.context).dirty:
+            if not any(tensor is slot for slot in self.slots):
+                raise ProtocolError(
+                    "mark_dirty was called with a tensor that forward does not return",
+                    hint="return it, or leave out ctx.mark_dirty",
+                )
             label = tensor.storage.label
             if label in self.session.written:
                 self.session.written.remove(label)

@@ -60,6 +60,18 @@ class ContextState:
         return self.saved_forward if self.pushing else self.saved
 
 
+def _assigned(name: str, method: Callable[..., None]) -> property:
+    """The attribute that PyTorch's own ``method`` assigns; to assign it is to call the method."""
+
+    def read(ctx: Context) -> None:
+        observed(f"ctx.{name} is read, which PyTorch keeps for itself")
+
+    def assign(ctx: Context, value: Any) -> None:
+        method(ctx, *(value if isinstance(value, tuple) else (value,)))
+
+    return property(read, assign)
+
+
 class Context:
     """The first argument of forward and backward, as in PyTorch.
 
@@ -130,10 +142,12 @@ class Context:
 
     def mark_dirty(self, *tensors: Any) -> None:
         """Say which inputs forward changed in place."""
+        _check_tensors("mark_dirty", tensors)
         state_of(self).dirty = tensors
 
     def mark_non_differentiable(self, *tensors: Any) -> None:
         """Say which outputs have no gradient."""
+        _check_tensors("mark_non_differentiable", tensors)
         state_of(self).non_differentiable = tensors
 
     def mark_shared_storage(self, *pairs: Any) -> None:
@@ -142,6 +156,12 @@ class Context:
     def set_materialize_grads(self, value: bool) -> None:
         """Whether backward gets zeros (True) or None for outputs without a cotangent."""
         state_of(self).materialize = bool(value)
+
+    to_save = _assigned("to_save", save_for_backward)
+    saved_for_forward = _assigned("saved_for_forward", save_for_forward)
+    dirty_tensors = _assigned("dirty_tensors", mark_dirty)
+    non_differentiable = _assigned("non_differentiable", mark_non_differentiable)
+    materialize_grads = _assigned("materialize_grads", set_materialize_grads)
 
     def maybe_clear_saved_tensors(self) -> None:
         """Nothing: a trace keeps what was saved."""
@@ -179,6 +199,16 @@ def _check_saved(method: str, tensors: tuple[Any, ...]) -> None:
                 f"{method} can only save variables, but argument {position} is of type "
                 f"{type(tensor).__name__}", location=here(),
                 hint="set anything else as an attribute: ctx.name = value",
+            )  # fmt: skip
+
+
+def _check_tensors(method: str, tensors: tuple[Any, ...]) -> None:
+    """Raises ProtocolError for what is no tensor."""
+    for position, tensor in enumerate(tensors):
+        if not hasattr(type(tensor), "requires_grad"):
+            raise ProtocolError(
+                f"{method} takes tensors, but argument {position} is of type "
+                f"{type(tensor).__name__}", location=here(), hint=f"ctx.{method}(x, y)",
             )  # fmt: skip
 
 

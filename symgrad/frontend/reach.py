@@ -136,7 +136,7 @@ class CodeNames:
     compares with, if it is one.  ``stored``: the names of attributes that are set;
     ``written``: the globals, with attributes of these, that they are set on; ``marked``: those
     that are set on something else than the first argument.  ``chains``: the globals with the
-    attributes that are read of them.
+    attributes that are read of them.  ``unbound``: names that no function binds.
     """
 
     names: frozenset[str]
@@ -148,6 +148,7 @@ class CodeNames:
     written: Mapping[tuple[str, ...], Location]
     marked: frozenset[str]
     chains: Mapping[tuple[str, ...], Location]
+    unbound: frozenset[str]
 
 
 @functools.lru_cache(maxsize=4096)
@@ -172,11 +173,13 @@ def code_names(code: CodeType) -> CodeNames:
     return CodeNames(
         frozenset(names), read, frozenset(known.imports), lines, tuple(known.objects),
         frozenset(attributes), known.written, frozenset(marked), known.chains,
+        frozenset(known.unbound),
     )  # fmt: skip
 
 
 _SILENT = ("CACHE", "EXTENDED_ARG", "PRECALL", "NOP", "RESUME", "PUSH_NULL")
-_OUTER = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF")
+_UNBOUND = ("LOAD_GLOBAL", "LOAD_NAME")
+_OUTER = (*_UNBOUND, "LOAD_DEREF")
 
 
 def _right_of_is(before: dis.Instruction | None) -> str | None:
@@ -201,6 +204,7 @@ class _Instructions:
         self.first = code.co_varnames[0] if code.co_argcount else ""
         self.written: dict[tuple[str, ...], Location] = {}
         self.chains: dict[tuple[str, ...], Location] = {}
+        self.unbound: set[str] = set()
         self._chain: tuple[str, ...] = ()
         self._before: dis.Instruction | None = None
         self._loaded: str | None = None
@@ -254,11 +258,14 @@ class _Instructions:
             self.marked |= set() if self.first and on_first else {name}
         elif op == "IMPORT_NAME":
             self.imports.add(name)
+        elif op in _UNBOUND:
+            self.unbound.add(name)
 
     def add(self, inner: CodeNames) -> None:
         """What stands in a code object inside of this one."""
         self.imports |= inner.imports
         self.marked |= inner.marked
+        self.unbound |= inner.unbound
         self.objects += inner.objects
         for chain, where in inner.written.items():
             self.written.setdefault(chain, where)
@@ -567,7 +574,7 @@ class Reach:
             thing = space.get(name, getattr(builtins, name, ABSENT))
             if isinstance(thing, ModuleType):
                 self._module(thing, name, uses)
-            elif name not in space and name in _CHANGING and hasattr(builtins, name):
+            elif name in found.unbound - space.keys() and name in _CHANGING:
                 self.asked.append(Asked(f"{name}() is called", found.lines.get(name)))
         for name in new:
             if name in space and not isinstance(space[name], ModuleType):

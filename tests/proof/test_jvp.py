@@ -60,8 +60,13 @@ WRONG = {
         lambda ctx, x, w, _: right(ctx, x, w, _) + 0.5,
         "that are not 0",
     ),
-    "not linear": (lambda ctx, x, w, _: right(ctx, x * x, w, _), "along tangent_x"),
-    "linear but for a kink": (lambda ctx, x, w, _: right(ctx, x.abs(), w, _), "along tangent_x"),
+    "not linear": (lambda ctx, x, w, _: right(ctx, x * x, w, _), "along the tangents"),
+    "linear but for a kink": (lambda ctx, x, w, _: right(ctx, x.abs(), w, _), "along the tangents"),
+    "a jump": (lambda ctx, x, w, _: right(ctx, x, w, _) + x.floor(), "along the tangents"),
+    "a jump by a factor": (lambda ctx, x, w, _: right(ctx, x.round(), w, _), "along the tangents"),
+    "a far jump": (lambda ctx, x, w, _: right(ctx, x, w + (w > 1000), _), "along the tangents"),
+    "a jump of places": (lambda ctx, x, w, _: right(ctx, x, w, _) + w.argmax(), "the tangents"),
+    "integers": (lambda ctx, x, w, _: right(ctx, x, w, _) + x.to("int64"), "along the tangents"),
     "None": (lambda ctx, x, w, _: None, "is 0 instead of"),
     "summed": (lambda ctx, x, w, _: right(ctx, x, w, _).sum(0), "f32[m] for an output of f32[n m]"),
     "two of them": (lambda ctx, x, w, _: (x, x), "2 tangents for 1 output"),
@@ -79,6 +84,45 @@ def test_anything_else_is_refuted(name: str) -> None:
     (found,) = [one for one in report.protocol if one.name == "jvp"]
     assert str(found.verdict) == "REFUTED"
     assert said in found.text
+
+
+class Cube(sg.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return 3 * grad * x * x
+
+
+def by_its_sign(ctx: Any, x_t: Any) -> Any:
+    (x,) = ctx.saved_tensors
+    return 3 * x * x * x_t.abs() * x_t.sign()
+
+
+def in_two_halves(ctx: Any, x_t: Any) -> Any:
+    (x,) = ctx.saved_tensors
+    return 3 * x * x * (x_t.relu() - (-x_t).relu())
+
+
+def clamped(ctx: Any, x_t: Any) -> Any:
+    (x,) = ctx.saved_tensors
+    return 3 * x * x * (x_t.clamp(min=0) + x_t.clamp(max=0))
+
+
+def by_cases(ctx: Any, x_t: Any) -> Any:
+    (x,) = ctx.saved_tensors
+    return 3 * x * x * sg.where(x_t == 0, 0 * x_t, x_t)
+
+
+@pytest.mark.parametrize("jvp", [by_its_sign, in_two_halves, clamped, by_cases])
+def test_the_derivative_with_kinks_in_the_tangents_is_proved(jvp: Any) -> None:
+    found = jvp_line(type("Kinked", (Cube,), {"jvp": staticmethod(jvp)}), "n")
+    assert (str(found.verdict), found.text) == ("PROVED", "")
 
 
 def test_what_cannot_be_traced_is_undecided() -> None:

@@ -3,10 +3,14 @@
 In: the traces of a Function of inputs and tangents, whose outputs are those of forward and the
 tangents that ``jvp`` gives.  Out: a ``Finding``.
 
-``jvp(x, t)`` is ``J(x) t`` for all t if, for every cotangent w, the gradient of
-``<w, jvp(x, t)>`` by t is ``w J(x)`` for every t, and ``jvp(x, 0)`` is 0.  The first is judged as a
-hand-written gradient is, against forward itself; the second as a gradient that is to be zero.
-With a backward that is PROVED, ``<w, jvp(x, t)> = <backward(x, w), t>`` follows.
+Built of the tangents by linear ops alone, ``jvp(x, t)`` is ``J(x) t`` if, for every cotangent w,
+the gradient of ``<w, jvp(x, t)>`` by t is ``w J(x)``.  It is judged as a hand-written gradient is,
+against forward itself; and ``jvp(x, 0)``, by which ops that are undefined somewhere are seen, is to
+be zero.
+
+Any other may jump where its derivative is that of forward (``floor(t)``), or have none where it is
+right (``t.abs() * t.sign()``).  Its value is judged: with a derived ``w J(x)``, which is proved to
+be the gradient of forward, ``<w, jvp(x, t)> = <w J(x), t>``.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ from symgrad.ir.rewrite import rewrite
 from symgrad.ir.types import TensorType
 from symgrad.proof.judge.decide import Judgement, judge
 from symgrad.proof.judge.opinions import Opinions
+from symgrad.proof.judge.protocol import built_linearly
 from symgrad.proof.oracle.refute import Counterexample, input_values
 from symgrad.proof.oracle.stated import moved
 from symgrad.proof.oracle.subject import Subject
@@ -31,7 +36,7 @@ from symgrad.proof.report.verdict import Verdict
 
 NAME = "jvp"
 PREFIX = "tangent_"
-_SCALE = "tangent scale"
+_SCALE, _PAIRED = "tangent scale", "paired tangents"
 
 
 def judge_jvp(
@@ -66,7 +71,10 @@ def _found(
     proved: dict[str, Judgement] = {}
     undecided: list[str] = []
     conditions: dict[str, None] = {}
-    for make in (_slope, _at_zero):
+    _, _, pushed = _parts(case)
+    tangents = {n for n in case.inputs if str(n.attributes["name"]).startswith(PREFIX)}
+    linear = built_linearly(ancestors(pushed), tangents, pushed)
+    for make in (_slope, _at_zero) if linear else (_at_zero, _derived, _paired):
         subject = make(case, declared)
         for name, one in judge(subject, budget=budget).items():
             proved[name] = one
@@ -78,27 +86,31 @@ def _found(
     if undecided:
         return Finding(NAME, Verdict.UNDECIDED, undecided[0])
     if opinions is not None:
-        subject, pushed, tangents = _pushed(case, declared)
+        subject, pairs, names = _pushed(case, declared)
         sizes = " and ".join(map(str, case.conditions))
         where = f" ({sizes})" if sizes else ""
-        opinions.on_tangents(subject, pushed, tangents, proved, where)
+        opinions.on_tangents(subject, pairs, names, proved, where)
     return Finding(NAME, Verdict.PROVED, "; ".join(conditions), limits=bool(conditions))
 
 
 def _wrong(subject: Subject, name: str, found: Counterexample | None) -> str:
     if name == _SCALE:
         said = "for tangents of 0 it returns tangents that are not 0"
+    elif name == _PAIRED:
+        said = "it is not the derivative along the tangents"
     else:
         said = f"it is not the derivative along {PREFIX}{name}"
     if found is None:
         return said
-    if name != _SCALE:
+    if name == _PAIRED:
+        said = f"{said}: times the cotangents it is {found.true_text} instead of {found.hand_text}"
+    elif name != _SCALE:
         said = (
             f"{said}: the factor of {PREFIX}{found.element} is {found.hand_text} instead of "
             f"{found.true_text}"
         )
     values = input_values(subject, found.point)
-    shown = [f"{key} = {_list(values[key])}" for key in values if key != _SCALE]
+    shown = [f"{key} = {_list(values[key])}" for key in values if key not in (_SCALE, _PAIRED)]
     sizes = [f"{key} = {size}" for key, size in found.point.sizes.items()]
     return f"{said}, at {', '.join([*sizes, *shown])}"
 
@@ -108,7 +120,7 @@ def _list(values: Sequence[object]) -> str:
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
-# -- the two subjects
+# -- what is judged
 
 
 def _parts(case: FunctionCase) -> tuple[list[Node], list[Node], list[Node]]:
@@ -135,6 +147,52 @@ def _slope(case: FunctionCase, declared: Sequence[Assumption]) -> Subject:
     }
     pairs = [(new[node], weight) for node, weight in zip(outputs, weights, strict=True)]
     return _subject(case, graph, list(by_name.values()), pairs, gradients, declared)
+
+
+def _derived(case: FunctionCase, declared: Sequence[Assumption]) -> Subject:
+    """Forward, with its derived gradient as if it were backward's."""
+    outputs, cotangents, _ = _parts(case)
+    graph = Graph()
+    new = rewrite(graph, [*case.inputs, *outputs, *cotangents])
+    by_name = {str(node.attributes["name"]): new[node] for node in case.inputs}
+    pairs = [(new[node], new[weight]) for node, weight in zip(outputs, cotangents, strict=True)]
+    gradients = {name: found for name, (found, _) in _derivative(graph, pairs, by_name).items()}
+    inputs = [node for name, node in by_name.items() if not name.startswith(PREFIX)]
+    return _subject(case, graph, inputs, pairs, gradients, declared)
+
+
+def _derivative(
+    graph: Graph, pairs: Sequence[tuple[Node, Node]], by_name: Mapping[str, Node]
+) -> dict[str, tuple[Node, Node]]:
+    """The gradient of forward by each input that has a tangent, beside that tangent."""
+    found = adjoints(list(pairs), ancestors([node for node, _ in pairs]))
+    along = {name: by_name[PREFIX + name] for name in by_name if PREFIX + name in by_name}
+    return {
+        name: (found.get(by_name[name], graph.lift(0.0, by_name[name])), tangent)
+        for name, tangent in along.items()
+    }
+
+
+def _paired(case: FunctionCase, declared: Sequence[Assumption]) -> Subject:
+    """A multiple of ``<w, jvp(x, t)>``, whose derivative by the factor is ``<w J(x), t>``."""
+    outputs, cotangents, pushed = _parts(case)
+    graph = Graph()
+    new = rewrite(graph, [*case.inputs, *outputs, *cotangents, *pushed])
+    by_name = {str(node.attributes["name"]): new[node] for node in case.inputs}
+    weights = [new[node] for node in cotangents]
+    of_forward = [(new[node], weight) for node, weight in zip(outputs, weights, strict=True)]
+    scale = graph.input(_PAIRED, TensorType(new[pushed[0]].dtype))
+    pairs = [
+        (graph.expand(_as(scale, new[node]), new[node].shape) * new[node], weight)
+        for node, weight in zip(pushed, weights, strict=True)
+    ]
+    total = graph.lift(0.0, scale)
+    for gradient, tangent in _derivative(graph, of_forward, by_name).values():
+        product = gradient * _as(tangent, gradient)
+        axes = tuple(range(len(product.shape)))
+        total = total + _as(graph.apply("sum", product, axes=axes), scale)
+    inputs = [*by_name.values(), scale]
+    return _subject(case, graph, inputs, pairs, {_PAIRED: total}, declared)
 
 
 def _pushed(

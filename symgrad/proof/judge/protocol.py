@@ -5,7 +5,7 @@ In: the cases of a traced Function, their subjects and judgements.  Out: ``Findi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import islice
 
@@ -87,9 +87,14 @@ def _left_out(judged: Sequence[Mapping[str, Judgement]]) -> str:
 def structurally_linear(subject: Subject) -> bool:
     """Is every gradient built from the cotangents by linear ops alone?"""
     cotangents = {cotangent for _, cotangent in subject.outputs}
+    return built_linearly(subject.everything.nodes, cotangents, subject.gradients.values())
+
+
+def built_linearly(nodes: Iterable[Node], given: Set[Node], results: Iterable[Node]) -> bool:
+    """Are results built from the given nodes by linear ops alone?  ``nodes``: in their order."""
     degree: dict[Node, int] = {}
-    for node in subject.everything.nodes:
-        if node in cotangents:
+    for node in nodes:
+        if node in given:
             degree[node] = 1
         elif not any(degree.get(arg, 0) for arg in node.args):
             degree[node] = 0
@@ -97,13 +102,13 @@ def structurally_linear(subject: Subject) -> bool:
             degree[node] = 1
         else:
             return False
-    return all(
-        degree.get(node, 0) == 1 or is_zero(node) for node in subject.gradients.values()
-    )  # fmt: skip
+    return all(degree.get(node, 0) == 1 or is_zero(node) for node in results)
 
 
 def _is_linear(node: Node, degrees: Sequence[int]) -> bool:
     """Is the node linear in the arguments of degree 1, of which there is at least one?"""
+    if not node.dtype.is_float:
+        return False
     if node.op in _CARRY:
         return all(degrees) or len(degrees) == 1
     if node.op in ("add", "sub"):
