@@ -23,7 +23,8 @@ def _is_elementwise(node: Node, given: Node) -> bool:
     below = ancestors([node])
     moving = {given}
     for one in below:
-        if one.op == "draw" or (one.op == "input" and one.rank and one != given):
+        alien = one.op == "input" and one.rank and one != given
+        if alien or (one.op == "draw" and one.shape != given.shape):
             return False
         if any(arg in moving for arg in one.args):
             moving.add(one)

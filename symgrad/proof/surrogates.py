@@ -26,7 +26,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import chain, islice
+from itertools import chain, islice, product
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,7 @@ from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.rewrite import rewrite
 from symgrad.ops.markers import without_markers
 from symgrad.ops.record import get
+from symgrad.proof.altered import gate, is_curved, literal_value, without
 from symgrad.proof.judge.decide import judge
 from symgrad.proof.judge.protocol import structurally_linear
 from symgrad.proof.multipliers import multiplier
@@ -101,10 +102,19 @@ def surrogate(
 
 
 def _named(search: _Search) -> Meant | None:
-    """What is recognised; of a gradient that is clipped, as it was before."""
-    found = search.named() or _of_positive(search) or search.of_coefficients()
-    if found is not None:
+    """What is recognised."""
+    if not search.linear and (found := _of_altered(search)) is not None:
         return found
+    return search.named() or _of_positive(search) or search.of_coefficients() or _in_clip(search)
+
+
+def _of_altered(search: _Search) -> Meant | None:
+    """What is not linear in the incoming gradient, by how it was made of what is."""
+    return _of_clipped(search) or _of_gate(search) or _of_penalty(search)
+
+
+def _of_clipped(search: _Search) -> Meant | None:
+    """Of a gradient that is clipped, what it was before."""
     inner = search.unclipped()
     if inner is not None:
         within, clip = inner
@@ -115,6 +125,130 @@ def _named(search: _Search) -> Meant | None:
         if found is not None:
             return Meant(f"{found.text}, {clip}")
     return None
+
+
+def _of_gate(search: _Search) -> Meant | None:
+    """A gradient that asks about the incoming one, and is one of three things after each answer.
+
+    A limit beside it may have no gradient.
+    """
+    case, kept = search.case, [name for name in search.names if name not in search.dropped]
+    left = [node for node in search.inputs if node.attributes["name"] in search.dropped]
+    limits = {_unexpanded(found[1]) for node in search.forward if (found := _limit(node))}
+    if len(search.gradients) != 1 or search.place is None or not limits.issuperset(left):
+        return None
+    given = [one for one in case.cotangents if one is not None]
+    gated = gate(search.gradients[0], given)
+    if gated is None:
+        return None
+    parts = []
+    for node in (gated.holds, gated.fails):
+        part = _Search(_with_gradient(case, kept[0], node), kept, search.declared, search.modes,
+                       search.subject_of)  # fmt: skip
+        parts.append(part.plainly(search.inputs, case.outputs[search.place]))
+    if None in parts or parts[0] == parts[1]:
+        return None
+    asked = _code(gated.condition)
+    said = f"is no derivative: it is {parts[0]} where `{asked}`, and {parts[1]} elsewhere"
+    return Meant(said + _said_constant(left))
+
+
+def _of_penalty(search: _Search) -> Meant | None:
+    """The true gradient, and beside it that of a penalty, which forward does not have."""
+    case, names = search.case, search.names
+    given = [one for one in case.cotangents if one is not None]
+    if len(search.gradients) != len(names) or not given:
+        return None
+    written = {one.input: one.node for one in case.gradients if one.node is not None}
+    added = {name: without(written[name], given) for name in names}
+    rest = case
+    for name in names:
+        rest = _with_gradient(rest, name, written[name] - added[name])
+    if not {*ancestors(added.values())} & {*search.inputs} or not search.is_proved(rest):
+        return None  # a number that is added is a mistake
+    by_name = {node.attributes["name"]: node for node in search.inputs}
+    parts = [_total(added[name] * by_name[name]) for name in names]
+    whole = sum(parts[1:], start=parts[0])
+    for degree, form in product(_DEGREES, [*_squares(added.values()), whole]):
+        graph = case.graph
+        penalty = form if degree == 1 else form * (1 / degree)
+        weight = graph.apply("input", name="of the penalty", type=penalty.type)
+        own_ones = tuple(one for one in case.gradients if one.input in names)
+        made = replace(case, outputs=(penalty,), cotangents=(weight,), gradients=own_ones)
+        for name in names:
+            own = graph.expand(weight, added[name].shape) * added[name]
+            made = _with_gradient(made, name, own)
+        inner = _Search(made, names, search.declared, search.modes, search.subject_of)
+        if inner.fits(made) and inner.is_proved(made):
+            both = "" if _unused(search) else "the true gradient, and beside it "
+            said = f"the derivative of the penalty `{_code(penalty)}`, which forward does not have"
+            return Meant(f"is {both}{said}, whatever the incoming gradient is")
+    return None
+
+
+_DEGREES = (2, 1, 4, 3)
+"""Of what is homogeneous, Euler's theorem gives the function for its derivative."""
+
+
+def _squares(gradients: Iterable[Node]) -> Iterator[Node]:
+    """Sums of what a gradient scatters, times what that was made of: ``x.amax() * x.amax()``."""
+    for node in ancestors(gradients):
+        if node.op == "index_add" and node.dtype.is_float:
+            below = [one for one in ancestors(node.args[:1]) if one.shape == node.args[0].shape]
+            for one in islice((one for one in below if one.dtype.is_float), SURROGATE_NODES):
+                yield _total(node.args[0] * one)
+
+
+def _total(node: Node) -> Node:
+    return node.graph.apply("sum", node, axes=tuple(range(node.rank))) if node.rank else node
+
+
+def _unused(search: _Search) -> bool:
+    """Does forward use none of the inputs?"""
+    return {*search.below}.isdisjoint(search.inputs)
+
+
+def _in_clip(search: _Search) -> Meant | None:
+    """The true gradient within the limits of forward, and a curve where forward is clipped."""
+    argument, case = search.inputs[0], search.case
+    chains = [_chain(node, search.forward) for node in search.forward if _limit(node) is not None]
+    tops = [one for one in chains if len(one) == 2 and one[-1] is case.outputs[0]]
+    if search.place is None or len(search.names) != 1 or not tops or not search.linear:
+        return None
+    cotangent = case.cotangents[search.place]
+    if cotangent is None or len(search.gradients) != 1 or len(case.outputs) != 1:
+        return None
+    found = multiplier(search.gradients[0], cotangent, argument)
+    if found is None or not is_curved(found, argument):
+        return None
+    gradient, output = search.gradients[0], case.outputs[0]
+    inner = _limit(tops[0][0])
+    if inner is None or inner[0] is not argument:
+        return None
+    for node in tops[0]:
+        limited = _limit(node)
+        assert limited is not None
+        limit, below = rewrite(case.graph, [limited[1]])[limited[1]], limited[2]
+        inside = case.graph.apply("gt" if below else "lt", argument, limit)
+        gradient, output = (
+            case.graph.apply("where", inside, one, case.graph.lift(0.0, one))
+            for one in (gradient, output)
+        )
+    within = replace(_with_gradient(case, search.names[0], gradient), outputs=(output,))
+    if not search.is_proved(within):
+        return None
+    return Meant(
+        f"is the true gradient within the limits of forward, and not zero outside; it multiplies "
+        f"by `{_code(found)}`"
+    )
+
+
+def _with_gradient(case: FunctionCase, name: str, node: Node) -> FunctionCase:
+    """The case with another gradient of one input."""
+    return replace(case, gradients=tuple(
+        replace(one, node=node, returned=node) if one.input == name else one
+        for one in case.gradients
+    ))  # fmt: skip
 
 
 _NOT_ZERO = "is not zero, which is the true gradient: forward is constant around almost every point"
@@ -248,6 +382,26 @@ class _Search:
             return _kept_values(self) or self.first()
         return self.first() or _kept_values(self)
 
+    def plainly(self, inputs: Sequence[Node], output: Node) -> str | None:
+        """What the gradient is, if it is the true one, 0, or the incoming one."""
+        (node,) = self.gradients
+        if literal_value(node) == 0:
+            return "0"
+        if self.is_proved(self.case):
+            return "the true gradient"
+        own = [one for one in inputs if one.attributes["name"] == self.names[0]]
+        if own[0].shape == output.shape and self.is_proved(self._replaced(own[0], None).case):
+            return "the incoming gradient"
+        return None
+
+    def fits(self, case: FunctionCase) -> bool:
+        """Are the gradients the derivatives of this forward, at points?"""
+        try:
+            ratio = self._ratio(case)
+        except (SymgradError, NoPointError, ValueError):
+            return False
+        return ratio is not None and abs(ratio - 1) < _NEAR
+
     def of_coefficients(self) -> Meant | None:
         """A function that is linear in an input, its coefficients what forward does not use."""
         if len(self.gradients) != 1 or len(self.names) != 1 or not self.linear:
@@ -277,10 +431,10 @@ class _Search:
         if scaled and ratio and not factors:
             factors += self._numbers(ratio)[:2]
         elif scaled and ratio is None:
-            factors += [one for one in self._unknown() if self._is_one(make(one))][:2]
+            factors += [one for one in self._unknown() if self.fits(make(one).case)][:2]
         for factor in factors:
             made = plain if factor is None else make(factor)
-            if self._is_doubtful(made.case):
+            if self._is_doubtful(made):
                 continue
             self.proofs += 1
             if self.is_proved(made.case):
@@ -349,7 +503,7 @@ class _Search:
     def _slopes(self) -> Iterator[Slope]:
         """Functions whose derivatives people put for that of a step."""
         scalars = self.scalars
-        for low, high in _windows([one for one in scalars if one.op == "constant"]):
+        for low, high in _windows(self.limits):
             yield partial(_clamped, low=low, high=high)
         families = (_tanh, _sigmoid, _atan, _softsign, _erf, _under_hat, _under_decay)
         for family in families:
@@ -369,10 +523,18 @@ class _Search:
         found: dict[float, None] = {}
         for node in ancestors(self.gradients):
             if node.op in ("sub", "add") and node.args[0] in arguments:
-                value = _value(node.args[1])
+                value = literal_value(node.args[1])
                 if value:
                     found[value if node.op == "sub" else -value] = None
         return [*found][:SURROGATE_SCALARS]
+
+    @cached_property
+    def limits(self) -> list[Node]:
+        """The literals of backward that may limit a window: also those of its comparisons."""
+        compared = [node for node in ancestors(self.gradients) if node.op in _UPWARD]
+        sides = [_unexpanded(arg) for node in compared for arg in node.args]
+        own = [one for one in self.scalars if one.op == "constant"]
+        return [*dict.fromkeys([*own, *(one for one in sides if one.op == "constant")])]
 
     @cached_property
     def scalars(self) -> list[Node]:
@@ -416,6 +578,7 @@ class _Search:
         """The case with another slope for some nodes, their values arbitrary."""
         graph = Graph()
         constants: list[Node] = []
+        kinks: dict[Node, None] = {}
         put: dict[Node, str] = {}
 
         def bare(node: Node, args: Sequence[Node]) -> Node | None:
@@ -435,6 +598,7 @@ class _Search:
             shown = made if known is None else _times(known(argument), factor)
             put[node] = f"{'' if known is None else 'the integral of '}`{_code(shown, constants)}`"
             constants.append(graph.input(f"step {len(constants)}", node.type))
+            kinks.update(dict.fromkeys(_kinks(made, argument)))
             return made + constants[-1]
 
         new = _rewritten(self.case, graph, self.names, rule)
@@ -446,9 +610,10 @@ class _Search:
         said = f"is the derivative of {' and '.join(dict.fromkeys(texts[:2]))}"
         case = replace(new, inputs=(*new.inputs, *constants))
         if len(self.case.outputs) != 1:
-            return _Made(case, said)
+            return _Made(case, said, kinks=(*kinks,))
         output = self.case.outputs[0]
-        return _Made(case, said, rewrite(Graph(), [output], rule=bare)[output])
+        own = rewrite(Graph(), [output], rule=bare)[output]
+        return _Made(case, said, own, (*kinks,))
 
     def _replaced(self, node: Node, factor: Node | None) -> _Made:
         """The case with another node for its output."""
@@ -495,21 +660,15 @@ class _Search:
         near = sum(abs(one - middle) <= _NEAR * abs(middle) for one in ratios)
         return middle if 2 * near > len(ratios) else None
 
-    def _is_one(self, made: _Made) -> bool:
-        """Is backward the derivative, at points?"""
-        try:
-            ratio = self._ratio(made.case)
-        except (SymgradError, NoPointError, ValueError):
-            return False
-        return ratio is not None and abs(ratio - 1) < _NEAR
-
     def _unknown(self) -> list[Node]:
         """Numbers made of plain arguments that backward computes with."""
         own = [one for one in self.scalars if any(node.op == "input" for node in ancestors([one]))]
         return [part for one in own for part in (one, -one, 1.0 / one)]
 
-    def _is_doubtful(self, case: FunctionCase) -> bool:
-        """Are there points beside thresholds at which they are not?"""
+    def _is_doubtful(self, made: _Made) -> bool:
+        """Are there points beside thresholds, but for own kinks, at which they are not?"""
+        beside = [Relation("beside a kink", "!=", node) for node in made.kinks]
+        case = replace(made.case, relations=(*made.case.relations, *beside))
         try:
             subject = self._subject(case)
         except (SymgradError, NoPointError):
@@ -529,12 +688,13 @@ class _Search:
 class _Made:
     """A case against which backward is judged, and what to say where it is right there.
 
-    ``code``: its output, without unknown constants.
+    ``code``: its output, without unknown constants.  ``kinks``: what is 0 at those of what was put.
     """
 
     case: FunctionCase
     text: str
     code: Node | None = None
+    kinks: tuple[Node, ...] = ()
 
 
 _Make = Callable[["Node | None"], _Made]
@@ -698,7 +858,7 @@ def _outermost(search: _Search) -> tuple[Node, ...]:
     chains = [_chain(node, search.forward) for node in search.forward if _limit(node) is not None]
     tops = dict.fromkeys(one[-1] for one in chains)
     limits = {node: _limit(node) for one in chains for node in one}
-    known = all(found is None or _value(found[1]) is not None for found in limits.values())
+    known = all(found is None or literal_value(found[1]) is not None for found in limits.values())
     plain = (known and len(limits) < 2) or _are_parts(filter(None, limits.values()))
     return () if plain else tuple(tops)
 
@@ -732,7 +892,7 @@ def _are_parts(limits: Iterable[tuple[Node, Node, bool]]) -> bool:
     """
     found = set()
     for value, limit, is_least in limits:
-        number = _value(limit)
+        number = literal_value(limit)
         if value.op == "neg" and number is not None:  # relu(-x) is x.clamp(max=0), turned
             value, is_least, number = value.args[0], not is_least, -number
         found.add((value, limit if number is None else number, is_least))
@@ -849,17 +1009,14 @@ class _Differentiated:
     def _note_order(self, low: Node, high: Node) -> None:
         """Limits that are no literals are taken to be in order; tensors are not."""
         low, high = _unexpanded(low), _unexpanded(high)
-        numbers = [_value(one) is not None or (one.op == "input" and not one.rank)
+        numbers = [literal_value(one) is not None or (one.op == "input" and not one.rank)
                    for one in (low, high)]  # fmt: skip
-        if all(numbers) and (_value(low) is None or _value(high) is None):
+        if all(numbers) and (literal_value(low) is None or literal_value(high) is None):
             self.orders[high - low] = None
 
     def _note_kinks(self, made: Node, argument: Node) -> None:
         """What is 0 where a clip of an argument has a kink, which is not looked at."""
-        for node in ancestors([made], stop={argument}):
-            found = _limit(node)
-            if found is not None and node is not argument:
-                self.kinks[found[0] - found[1]] = None
+        self.kinks.update(dict.fromkeys(_kinks(made, argument)))
 
     # -- at points, and in general
 
@@ -1075,7 +1232,7 @@ class _IntegerLimits:
         inside, outer = self.rounded[value], self.bounds.get(value)
         if outer is not None:
             low, high = (limit, outer[0]) if below else (outer[0], limit)
-            least, greatest = _value(low), _value(high)
+            least, greatest = literal_value(low), literal_value(high)
             known = least is not None and greatest is not None
             if outer[1] is below or (known and least > greatest):  # type: ignore[operator]
                 return own
@@ -1086,7 +1243,7 @@ class _IntegerLimits:
 
     def _is_integer(self, limit: Node) -> bool:
         """Is it one, or a plain argument that is taken for one?"""
-        value = _value(limit)
+        value = literal_value(limit)
         if value is not None:
             return value == int(value)
         plain = _unexpanded(limit)
@@ -1102,6 +1259,14 @@ class _IntegerLimits:
             return ""
         kind = "integers" if len(self.plain) > 1 else "an integer"
         return f", for {kind} {' and '.join(self.plain)}"
+
+
+def _kinks(made: Node, argument: Node) -> Iterator[Node]:
+    """What is 0 where a function of an argument has a kink."""
+    for node in ancestors([made], stop={argument}):
+        found = _limit(node)
+        if found is not None and node is not argument:
+            yield found[0] - found[1]
 
 
 def _outputs_of(pairs: Sequence[tuple[Node, Node]]) -> list[Node]:
@@ -1169,7 +1334,7 @@ def _argument(node: Node, args: Sequence[Node] | None = None) -> Node | None:
     if compared.op not in _UPWARD or not compared.args[0].dtype.is_float:
         return None
     left, right = compared.args
-    if _value(right) == 0:
+    if literal_value(right) == 0:
         return left if _UPWARD[compared.op] else -left
     return left - right if _UPWARD[compared.op] else right - left
 
@@ -1234,17 +1399,11 @@ def _is_number(node: Node) -> bool:
     return node.op == "constant" or (node.op == "input" and not node.rank)
 
 
-def _value(node: Node) -> float | None:
-    while node.op in ("expand", "cast"):
-        node = node.args[0]
-    return float(node.attributes["value"].value) if node.op == "constant" else None
-
-
 def _same(node: Node) -> Node:
     """The node without what changes neither its values nor its shape."""
     while node.args and node.shape == node.args[0].shape:
-        plain = node.op == "mul" and _value(node.args[1]) == 1
-        plain = plain or (node.op in ("add", "sub") and _value(node.args[1]) == 0)
+        plain = node.op == "mul" and literal_value(node.args[1]) == 1
+        plain = plain or (node.op in ("add", "sub") and literal_value(node.args[1]) == 0)
         if not plain:
             break
         node = node.args[0]
@@ -1273,7 +1432,7 @@ def _windows(constants: Sequence[Node]) -> Iterator[tuple[float | None, float | 
 
 def _positive(scale: Node) -> Node:
     """A literal without its sign: the functions below are odd, or take its absolute value."""
-    value = _value(scale)
+    value = literal_value(scale)
     return scale if value is None or value > 0 else scale.graph.constant(-value, scale.dtype)
 
 
