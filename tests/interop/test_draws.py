@@ -310,3 +310,20 @@ def test_what_is_resized_is_unknown() -> None:
     wrong = sg.verify(SquaredHingeUnscaled, "n m", "n m", assume=assume)
     assert str(wrong.verdict) == "REFUTED", str(wrong)
     assert sg.verify(ReadsResized, "n m", "n m", assume=assume).verdict == sg.REFUTED
+
+
+class NoisySlope(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return (x > 0).float()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * torch.where(x > 0, torch.ones_like(x), torch.rand_like(x))
+
+
+def test_what_is_drawn_may_be_multiplied_by() -> None:
+    found = sg.verify(NoisySlope, "n m").inputs["x"].surrogate
+    assert "it multiplies by `torch.where(x > 0, 1, draw_1)`" in found

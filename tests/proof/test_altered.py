@@ -157,11 +157,6 @@ def test_a_window_around_a_threshold_is_a_ramp(width: float, middle: float) -> N
     assert f".clamp(min=-{width}, max={width})` in place of" in found
 
 
-def test_what_is_drawn_may_be_a_multiplier() -> None:
-    found = said(lambda x: (x > 0).float(), lambda x, g: g * sg.where(x > 0, 1, sg.rand_like(x)))
-    assert "it multiplies by `torch.where(x > 0, 1, draw_1)`" in found
-
-
 @pytest.mark.parametrize("op", ["logical_and", "logical_or", "where", "mul", "add", "sub", "div"])
 def test_folding_keeps_values(op: str) -> None:
     """Every combination of an unknown with a number or a truth value, by evaluation."""
@@ -179,4 +174,5 @@ def test_folding_keeps_values(op: str) -> None:
             if short is None:
                 continue
             given = np.array([True, False, True]) if logical else np.array([0.5, -2.0, 3.0])
-            np.testing.assert_array_equal(*evaluate([node, short], {"x": given}))
+            plain, brief = evaluate([node, short], {"x": given})
+            np.testing.assert_array_equal(plain, brief)
