@@ -26,8 +26,8 @@ scalbn scalbln cbrt fabs hypot pow sqrt erf erfc lgamma tgamma ceil floor nearby
 llrint round lround llround trunc fmod remainder remquo copysign nan nextafter nexttoward fdim
 fmax fmin fma j0 j1 jn y0 y1 yn gamma drem significand scalb finite isnan isinf isfinite
 isnormal signbit fpclassify isgreater isless isunordered abs labs llabs div index rindex
-workspace carve row_groups block_rows MIN MAX BLOCK SHORT_ROW ROUND_UP ROW_MAJOR PLAIN
-TRANSPOSED space
+workspace carve row_groups product_groups block_rows MIN MAX BLOCK SHORT_ROW ROUND_UP ROW_MAJOR
+PLAIN TRANSPOSED space
 """
 _WORDS = _KEYWORDS.split()
 _FLOATS = {f"{word}f" for word in _WORDS if word.islower() and word.isalnum()}

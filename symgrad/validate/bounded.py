@@ -392,7 +392,8 @@ class _Setting:
             return Machine(unit, reals, self.constants, limit=limit)
         helpers: dict[str, Callable[..., int]] = {
             "row_groups": lambda rows, least, top: _groups(rows, least, top, most),
-            "block_rows": lambda numbers, least: 1 + (numbers + 2 * least) % 3,
+            "product_groups": lambda rows, work, top: _groups(rows, work, top, most),
+            "block_rows": lambda numbers, again, least: 1 + (numbers + again + 2 * least) % 3,
         }
         return Machine(unit, reals, self.constants, helpers, tight=True, limit=limit)
 
@@ -419,7 +420,7 @@ def _settings(unit: Unit) -> Iterator[_Setting]:
     """
     own = {name: one.value for name, one in unit.constants.items()}
     yield _Setting(own)
-    cut = "row_groups" in unit.functions or "block_rows" in unit.functions
+    cut = not {"row_groups", "product_groups", "block_rows"}.isdisjoint(unit.functions)
     cut |= any(macro.kind == "round_up" for macro in unit.macros.values())
     seen = [_Setting(own)]
     for short, block, groups in ((2, 2, 2), (0, 3, 1), (3, 1, 3), (1000, 5, 2)):

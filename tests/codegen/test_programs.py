@@ -28,6 +28,7 @@ SIZES = [
     {"n": 4, "m": 0, "k": 2, "b": 1},
     {"n": 257, "m": 33, "k": 40, "b": 3},
     {"n": 1000, "m": 31, "k": 3, "b": 1},
+    {"n": 390, "m": 120, "k": 110, "b": 1},
     {"n": 2, "m": 10000, "k": 5, "b": 1},
 ]
 TOLERANCE = {"float32": 2e-4, "float64": 1e-11}
@@ -89,8 +90,12 @@ def test_a_block_of_a_product_does_not_lie_where_one_row_is_kept(
         np.testing.assert_allclose(kernel(feeds, sizes)[0], wanted[0], tolerance, tolerance)
 
 
-def test_same_bits_for_any_number_of_threads(kernels: dict[str, Kernel]) -> None:
-    sizes = {"n": 1203, "m": 301, "k": 37, "b": 3}
+@pytest.mark.parametrize(("n", "m", "k"), [(1203, 301, 37), (1203, 301, 320)])
+def test_same_bits_for_any_number_of_threads(
+    kernels: dict[str, Kernel], n: int, m: int, k: int
+) -> None:
+    """Sums of products over groups of rows, and products by rows of their own."""
+    sizes = {"n": n, "m": m, "k": k, "b": 3}
     for name, kernel in kernels.items():
         if name.startswith("attention"):
             sizes = sizes | {"n": 120, "m": 70}

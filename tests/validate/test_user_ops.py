@@ -99,7 +99,7 @@ WRONG: dict[str, tuple[str, str, tuple[str, str]]] = {
     "the width of another": ("linear 4", "op_forward", ("i0*m, m, y, k", "i0*m, k, y, k")),
     "a workspace of less": (
         "n > 4", "op_backward_case1",
-        ("+ ROUND_UP(row_groups(n, 128, 4) * (4*k*m));", "+ ROUND_UP(2*k*m);"),
+        ("+ ROUND_UP(product_groups(n, 2*k*m + 9*m, 4) * (4*k*m));", "+ ROUND_UP(2*k*m);"),
     ),
     "the place behind": ("argmax", "op_inference", ("+ stored[i]]", "+ stored[i] + 1]")),
     "the place of another row": ("argmax", "op_inference", ("+ stored[i]]", "+ stored[0]]")),
@@ -108,7 +108,8 @@ WRONG: dict[str, tuple[str, str, tuple[str, str]]] = {
     "a check of the first": ("argmax", "op_inference", ("k = 0; k < n", "k = 0; k < 1")),
     "a check of half": ("argmax of 3 axes", "op_backward", ("l < k*n; l++", "l < k; l++")),
     "too many groups": (
-        "n == 4", "op_backward_case1", ("row_groups(4, 128, 4);", "row_groups(4, 1, 4);")
+        "n > 4", "op_backward_case0",
+        ("groups = product_groups(n, 2*k*m, 4)", "groups = product_groups(n, 2*k*m, 32)"),
     ),
 }  # fmt: skip
 

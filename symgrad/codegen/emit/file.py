@@ -71,6 +71,7 @@ class FileView:
     sum_rows: str
     products: tuple[ProductView, ...]
     block_rows: bool
+    product_groups: bool
     short_row: str
 
 
@@ -126,6 +127,7 @@ def _file_view(kernels: Sequence[EmittedKernel], doc: FileDoc) -> FileView:
         sum_rows=_constant("SUM_ROWS", SUM_ROWS, text),
         products=tuple(_product(short) for short in products),
         block_rows="block_rows(" in text,
+        product_groups="product_groups(" in text,
         short_row=_constant("SHORT_ROW", SHORT_ROW, text),
     )
 

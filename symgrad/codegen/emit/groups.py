@@ -40,6 +40,7 @@ from symgrad.codegen.program.patterns import Contraction
 from symgrad.codegen.schedule.interchange import SHORT_ROW, TILE, Interchanged
 from symgrad.codegen.schedule.items import PRODUCT, Item
 from symgrad.codegen.schedule.loops import Loop
+from symgrad.codegen.schedule.owned import MOST_SUMS
 from symgrad.codegen.schedule.rows import Rows, evaluated
 from symgrad.codegen.schedule.storage import Place
 from symgrad.errors import CodegenError
@@ -50,7 +51,8 @@ BLOCK = 4096  # elements of a flat loop: vectors end at the same places for any 
 SUM_ROWS = 256  # rows whose sums are added to doubles together
 _LEAST_ROWS, _MOST_GROUPS = 4, 32
 _MOST_BLOCKS = 64
-_LEAST_PRODUCT_ROWS, _MOST_PRODUCT_SUMS = 32, 4
+_LEAST_PRODUCT_ROWS = 32
+_MULTIPLICATION = 0.01  # ns, of one in a product of matrices
 
 RowLoop = Callable[..., list[Statement]]
 
@@ -79,24 +81,42 @@ class Groups:
         fresh = self.scalars.fresh
         self.groups, self.size, self.group = fresh("groups"), fresh("rows"), fresh("group")
         extent = self.context.dim(rows.extent)
-        fewest, most = self._limits()
-        self.count = f"row_groups({expression_text(extent)}, {fewest}, {most})"
+        self.products = [item for item in rows.loop.items if item.role == PRODUCT]
+        self.shared_out = bool(self.products) and not self._heavy()
+        if self.shared_out:
+            work = expression_text(self.context.dim(self._work()))
+            most = MOST_SUMS if any(item.reduced for item in self.products) else _MOST_GROUPS
+            self.count = f"product_groups({expression_text(extent)}, {work}, {most})"
+        else:
+            fewest, most = self._limits()
+            self.count = f"row_groups({expression_text(extent)}, {fewest}, {most})"
         self.block = ""
         self.block_count = ""
 
     def _limits(self) -> tuple[object, int]:
         """The fewest rows of a group, and the most groups."""
-        if not self.rows.loop.blocked:
-            return ("BLOCK", _MOST_BLOCKS) if self.rows.leaf else (_LEAST_ROWS, _MOST_GROUPS)
-        products = [item for item in self.rows.loop.items if item.role == PRODUCT]
-        if any(item.reduced for item in products):
-            return _LEAST_PRODUCT_ROWS * 4, _MOST_PRODUCT_SUMS
-        return (1 if self._heavy() else _LEAST_PRODUCT_ROWS), _MOST_GROUPS
+        if self.rows.loop.blocked:
+            return 1, _MOST_GROUPS
+        return ("BLOCK", _MOST_BLOCKS) if self.rows.leaf else (_LEAST_ROWS, _MOST_GROUPS)
+
+    def _work(self) -> Dim:
+        """What a row takes, in multiplications of products."""
+        total = Dim.of(0)
+        for item in self.rows.loop.items:
+            count = _size(item, without=self.rows.loop.axis)
+            price = 1 if item.role == PRODUCT else round(_cost(item) / _MULTIPLICATION)
+            total = total + count * price
+        return total
+
+    def _packed(self) -> Dim:
+        """How many numbers the products of a block read that are not its own."""
+        sizes = [_size(item, without=self.rows.loop.axis) for item in self.products]
+        return sum(sizes, Dim.of(0)) if self.shared_out else Dim.of(0)
 
     def _heavy(self) -> bool:
         """Is each row a product of matrices by itself?"""
-        products = [item for item in self.rows.loop.items if item.role == PRODUCT]
-        return any(self.rows.loop.axis in item.pattern(Contraction).batch for item in products)
+        axis = self.rows.loop.axis
+        return any(axis in item.pattern(Contraction).batch for item in self.products)
 
     def write(self) -> None:
         """Write the loop, and what joins the parts after it."""
@@ -107,13 +127,16 @@ class Groups:
         add(Declare("const int64_t", self.size, Binary("/", rounded, name(self.groups))))
         if self._has_blocks():
             self.block = self.scalars.fresh("block")
-            fewest = 1 if self._heavy() else _LEAST_PRODUCT_ROWS
-            left = expression_text(self.context.dim(self._reals()))
-            self.block_count = f"block_rows({left}, {fewest})"
+            fewest = _LEAST_PRODUCT_ROWS if self.shared_out else 1
+            left, packed = (
+                expression_text(self.context.dim(one)) for one in (self._reals(), self._packed())
+            )
+            self.block_count = f"block_rows({left}, {packed}, {fewest})"
             add(Declare("const int64_t", self.block, name(self.block_count)))
         parts = {item: self._part(item) for item in self.shared}
         body = self.nests.inside(frozenset(), lambda: self._one_group(parts))
-        pragma = parallel_clause(self.rows.loop, self.context)
+        several = f"#pragma omp parallel for schedule(static) if(parallel: {self.groups} > 1)"
+        pragma = several if self.shared_out else parallel_clause(self.rows.loop, self.context)
         add(For(self.group, number(0), name(self.groups), tuple(body), pragma))
         for item in self.shared:
             self._combine(item, parts[item])
@@ -312,7 +335,7 @@ class Groups:
         total = Dim.of(0)
         for item in self.rows.loop.items:
             place = self.nests.storage.places.get(item)
-            made = item.role == PRODUCT and not item.reduced
+            made = not item.reduced and place is not None and self.rows.loop.axis in place.axes
             if place is not None and (made or item in self.buffered):
                 total = total + product(
                     [axis.extent for axis in place.axes if axis != self.rows.loop.axis]
@@ -467,9 +490,9 @@ def parallel_clause(loop: Loop, context: EmitContext) -> str:
     return f"#pragma omp parallel for schedule(static) if(parallel: {work} > {threshold})"
 
 
-def _size(item: Item) -> Dim:
+def _size(item: Item, without: Axis | None = None) -> Dim:
     axes = item.pattern(Contraction).axes if item.role == PRODUCT else item.axes
-    return product([axis.extent for axis in axes])
+    return product([axis.extent for axis in axes if axis != without])
 
 
 def _cost(item: Item) -> float:

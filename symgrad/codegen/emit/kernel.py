@@ -31,6 +31,7 @@ from symgrad.codegen.names import Names, comment_text
 from symgrad.codegen.program.definitions import Definition, KernelProgram, build_program
 from symgrad.codegen.schedule.interchange import interchange
 from symgrad.codegen.schedule.items import PRODUCT
+from symgrad.codegen.schedule.owned import own_rows
 from symgrad.codegen.schedule.rows import Rows, plan_rows
 from symgrad.codegen.schedule.scheduler import Schedule, schedule
 from symgrad.codegen.schedule.storage import Storage, allocate
@@ -113,18 +114,20 @@ def emit_kernel(
     scheduled = schedule(build_program(graph))
     program = scheduled.program
     entries = scheduled.entries
-    rows = plan_rows(entries, {tensor: shape for tensor, (_, shape) in program.arrays.items()})
+    shapes = {tensor: shape for tensor, (_, shape) in program.arrays.items()}
+    rows = plan_rows(entries, shapes)
+    interchanged = {loop: made for loop in rows if (made := interchange(scheduled, loop))}
+    owned = {loop: mine for loop in rows if (mine := own_rows(scheduled, loop))}
+    for one in owned.values():
+        rows.update(plan_rows(one.entries, shapes))
     storage = allocate(entries)
     sizes = sizes or SizeNames(_sizes(graph))
     context = _interface(graph, program, rows.values(), storage, sizes)
-    for one, dtype in (numbers or {}).items():
-        context.arrays[one] = replace(context.arrays[one], by_value=BY_NAME[dtype])
+    for number, dtype in (numbers or {}).items():
+        context.arrays[number] = replace(context.arrays[number], by_value=BY_NAME[dtype])
     _name_loops(context, scheduled, storage)
     nests = Nests(context, program, storage)
-    interchanged = {
-        loop: found for loop in rows if (found := interchange(scheduled, loop)) is not None
-    }
-    statements = OuterLoops(nests, rows, interchanged).write(entries)
+    statements = OuterLoops(nests, rows, interchanged, owned).write(entries)
     statuses = (OUT_OF_RANGE,) if program.checks else ()
     if context.limits:
         statuses = (*statuses, TOO_LARGE)

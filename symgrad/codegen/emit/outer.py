@@ -25,6 +25,8 @@ from symgrad.codegen.emit.ctree import (
     For,
     If,
     Statement,
+    Text,
+    expression_text,
     least,
     name,
     number,
@@ -36,6 +38,7 @@ from symgrad.codegen.emit.reductions import SUM_BLOCK
 from symgrad.codegen.schedule.interchange import Interchanged, interchanged_storage
 from symgrad.codegen.schedule.items import PRODUCT, Item
 from symgrad.codegen.schedule.loops import Entry, Loop
+from symgrad.codegen.schedule.owned import Owned, owned_storage
 from symgrad.codegen.schedule.rows import Rows
 from symgrad.ir.dim import Axis, Dim
 
@@ -44,10 +47,12 @@ class OuterLoops:
     """Writes the outermost scope of a kernel."""
 
     def __init__(
-        self, nests: Nests, rows: Mapping[Loop, Rows], interchanged: Mapping[Loop, Interchanged]
-    ) -> None:
+        self, nests: Nests, rows: Mapping[Loop, Rows], interchanged: Mapping[Loop, Interchanged],
+        owned: Mapping[Loop, Owned],
+    ) -> None:  # fmt: skip
         self._rows = rows
         self._interchanged = interchanged
+        self._owned = owned
         self.nests = nests
         self.context = nests.context
         self.scalars = nests.scalars
@@ -65,6 +70,8 @@ class OuterLoops:
         """Arrays for the values that the whole kernel shares."""
         arrays = self.nests.arrays
         for item, place in self.nests.storage.places.items():
+            if item in arrays:
+                continue
             if place.definition is not None:
                 array = self.context.arrays[place.definition.tensor]
                 arrays[item] = (array, place.definition.indices)
@@ -86,6 +93,9 @@ class OuterLoops:
     def _outermost(self, loop: Loop) -> None:
         if loop.sequential:
             self.nests.loop(loop)
+            return
+        if loop in self._owned:
+            self._either(loop, self._owned[loop])
             return
         interchanged = None if self._rows[loop].flat else self._interchanged.get(loop)
         if interchanged is None:
@@ -126,6 +136,47 @@ class OuterLoops:
         else:
             tiles.write_tiles()
         nests.storage, nests.items = whole, items
+
+    def _either(self, loop: Loop, owned: Owned) -> None:
+        """Products by rows of their own results or as sums over groups, whichever moves less."""
+        declared = {
+            item: self.nests.declare(item)
+            for item in loop.items
+            if item.reduced and not item.outside and not item.inside and item.role != PRODUCT
+        }
+        tests = [
+            Binary("<=", self.context.dim(length), self.context.dim(most))
+            for length, most in owned.conditions
+            if not most.at_least(length)
+        ]
+        never = any((length - most).at_least(1) for length, most in owned.conditions)
+        if never:
+            self._as_rows(loop, declared)
+            return
+        own = self.nests.inside(frozenset(), lambda: self._as_owned(owned, declared))
+        if not tests:
+            self.scalars.add(Block(tuple(own)))
+            for item in owned.items:
+                self.nests.complete(item)
+            return
+        summed = self.nests.inside(frozenset(), lambda: self._as_rows(loop, declared))
+        condition = Text(" && ".join(map(expression_text, tests)))
+        self.scalars.add(If(condition, tuple(own), tuple(summed)))
+
+    def _as_owned(self, owned: Owned, declared: Mapping[Item, str]) -> None:
+        """The loops that multiply by rows of the results."""
+        nests, whole = self.nests, self.nests.storage
+        items, arrays = dict(nests.items), dict(self.context.arrays)
+        nests.storage = owned_storage(owned, whole)
+        for old, new in owned.items.items():
+            if old in nests.arrays and nests.storage.places.get(new) is whole.places.get(old):
+                nests.arrays[new] = nests.arrays[old]
+        self._allocate()
+        nests.items.update({i.value: i for i in owned.items.values() if i.value is not None})
+        named = {owned.items[old]: variable for old, variable in declared.items()}
+        nests.entries(owned.entries, lambda loop: self._as_rows(loop, named))
+        nests.storage, nests.items = whole, items
+        self.context.arrays.update(arrays)
 
     def _as_rows(self, loop: Loop, declared: Mapping[Item, str]) -> None:
         """The loop as it is."""

@@ -44,13 +44,13 @@ def interchange(schedule: Schedule, loop: Loop) -> Interchanged | None:
     if lane is None:
         return None
     order = dict(schedule.order) | {loop.axis: len(schedule.order)}
-    wanted = {_key(item): item for item in loop.items}
+    wanted = {item.key: item for item in loop.items}
     kept: list[Expr] = list(schedule.kept)
     for _ in range(2):
         items = Items(schedule.program, order, kept)
-        mine = [one for one in items.found if _key(one) in wanted or _is_new(one, schedule, kept)]
+        mine = [one for one in items.found if one.key in wanted or _is_new(one, schedule, kept)]
         interchanged = Loop(loop.axis, arrange(mine), blocked=True)
-        stands_for = {wanted[_key(one)]: one for one in mine if _key(one) in wanted}
+        stands_for = {wanted[one.key]: one for one in mine if one.key in wanted}
         if not all(old in stands_for and _same(old, stands_for[old]) for old in loop.items):
             return None
         found = choose_kept(items, paths_of([interchanged]), guards_of(items))
@@ -78,11 +78,6 @@ def _lane(loop: Loop) -> Axis | None:
         if not plain or {loop.axis, lane} <= set(item.reduced):
             return None
     return lane
-
-
-def _key(item: Item) -> tuple[object, ...]:
-    tensor = item.definition.tensor if item.definition is not None else ""
-    return item.role, item.value, tensor, item.output
 
 
 def _is_new(item: Item, schedule: Schedule, kept: Sequence[Expr]) -> bool:

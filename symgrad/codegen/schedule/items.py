@@ -80,6 +80,12 @@ class Item:
         return found
 
     @property
+    def key(self) -> tuple[object, ...]:
+        """What it does: the same in each arrangement of one program."""
+        tensor = self.definition.tensor if self.definition is not None else ""
+        return self.role, self.value, tensor, self.output
+
+    @property
     def finds_place(self) -> bool:
         """Is it an argmax or argmin?"""
         return isinstance(self.value, Reduce) and self.value.kind.startswith("arg")
@@ -117,14 +123,20 @@ def batches(items: Iterable[Item]) -> Iterator[list[Item]]:
 
 
 class Items:
-    """Makes the items of a program.  ``kept``: elementwise values that get an item of their own."""
+    """Makes the items of a program.
+
+    ``kept``: elementwise values that get an item of their own; ``own_rows``: products are called
+    for rows of their results, never for a part of what they add up.
+    """
 
     def __init__(
-        self, program: KernelProgram, order: Mapping[Axis, int], kept: Iterable[Expr] = ()
-    ) -> None:
+        self, program: KernelProgram, order: Mapping[Axis, int], kept: Iterable[Expr] = (), *,
+        own_rows: bool = False,
+    ) -> None:  # fmt: skip
         self.program = program
         self.order = order
         self.kept = set(kept)
+        self.own_rows = own_rows
         self.found: list[Item] = []
         self.values: dict[Expr, Item] = {}
         self._producers: dict[str, Item] = {}
@@ -208,7 +220,8 @@ class Items:
         """A call of the BLAS; None where loops do as well, or nothing lies as it should."""
         if is_small(pattern):
             return None
-        first = self.sort(pattern.axes)[0]
+        axes = pattern.batch + pattern.rows + pattern.columns if self.own_rows else pattern.axes
+        first = self.sort(axes)[0]
         ranges = {first: (Dim.of(0), first.extent)}
         result = Operand("", address(definition.shape, definition.indices))
         for copies in ((False, False), (True, False), (False, True), (True, True)):

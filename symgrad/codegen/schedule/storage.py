@@ -9,7 +9,7 @@ that holds it and all of its readers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from symgrad.codegen.program.definitions import Definition
@@ -47,8 +47,8 @@ class Storage:
     overwrites: dict[Item, Item]
 
 
-def allocate(entries: Sequence[Entry]) -> Storage:
-    """Find a place for every value."""
+def allocate(entries: Sequence[Entry], elsewhere: Collection[Item] = ()) -> Storage:
+    """Find a place for every value; ``elsewhere``: those that are read outside of the entries."""
     paths = paths_of(entries)
     items = sorted(paths, key=lambda item: item.number)
     readers = _readers(items)
@@ -57,7 +57,9 @@ def allocate(entries: Sequence[Entry]) -> Storage:
     dropped: set[Item] = set()
     for item in items:
         if item.role in (REDUCE, KEEP, PRODUCT):
-            place = _place(item, readers.get(item, []), paths, homes.get(item))
+            reading = [paths[reader] for reader in readers.get(item, [])]
+            reading += [()] if item in elsewhere else []
+            place = _place(item, reading, paths, homes.get(item))
             if place is not None:
                 places[item] = place
                 if place.definition is not None and (item.inside or item.role == KEEP):
@@ -150,12 +152,12 @@ def _homes(items: Sequence[Item]) -> dict[Item, Item]:
 
 
 def _place(
-    item: Item, readers: Sequence[Item], paths: dict[Item, Path], home: Item | None
+    item: Item, reading: Sequence[Path], paths: dict[Item, Path], home: Item | None
 ) -> Place | None:
     if item.role == PRODUCT and item.target.outputs:
         return Place(item.target.axes, 0, item.target)
     own = _complete_in(item, paths[item])
-    shared = min((common(own, paths[reader]) for reader in readers), default=len(own))
+    shared = min((common(own, path) for path in reading), default=len(own))
     if item.role == PRODUCT:  # a block of rows where no other rows are read
         local = shared and item.target.axes[0] == item.axes[0]
         return Place(item.target.axes, 1 if local else 0)

@@ -135,6 +135,7 @@ class Machine:
         self.constants = Constants(values)
         self._defined = defined
         self.taken: set[str] = set()
+        self._numbers: dict[tuple[str, tuple[Dim, ...]], Typed] = {}
         self.bytes_are_truths = True
         self.arrays: dict[str, Array] = {}
         self.decisions = list(decisions)
@@ -951,8 +952,11 @@ class Machine:
         body = self.unit.functions[name].body.block_items
         if len(body) != 1 or not isinstance(body[0], c_ast.Return):
             raise NotShown(f"{name} is more than one expression")
-        with self.integers.anywhere():
-            return self._number_of(name, body[0].expr, given)
+        call = name, tuple(self.values.integer(one.value) for one in given.values())
+        if call not in self._numbers:
+            with self.integers.anywhere():
+                self._numbers[call] = self._number_of(name, body[0].expr, given)
+        return self._numbers[call]
 
     def _number_of(self, name: str, body: Node, given: Mapping[str, Typed]) -> Typed:
         outer, self._scopes = self._scopes, [Scope(dict(given))]

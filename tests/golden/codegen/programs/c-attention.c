@@ -40,10 +40,11 @@ static void gemm_f32(int a_form, int b_form, int64_t m, int64_t n, int64_t k,
         b, (int)MAX(ldb, 1), beta, c, (int)MAX(ldc, 1));
 }
 
-/* As many rows as keep what they leave behind in half of a cache of 1.5 MB. */
-static int64_t block_rows(int64_t numbers, int64_t least)
+/* Rows of a block: what they leave behind fits into half of a cache of 1.5 MB, or is as much as what
+ * the products read anew for each block. */
+static int64_t block_rows(int64_t numbers, int64_t again, int64_t least)
 {
-    return MAX(least, MIN(256, 196608 / (numbers + 1) / 8 * 8));
+    return MAX(least, MIN(512, MAX(196608, again) / (numbers + 1) / 8 * 8));
 }
 
 /* How many groups rows are cut into: it depends on their number only, never on the threads. */
@@ -55,8 +56,8 @@ static int64_t row_groups(int64_t rows, int64_t least, int64_t most)
 int64_t attention_workspace(int64_t b, int64_t n, int64_t k, int64_t m)
 {
     return 0
-        + ROUND_UP(row_groups(b, 1, 32) * block_rows(2*m*n + k*n + m, 1) * (4*m*n))
-        + ROUND_UP(row_groups(b, 1, 32) * block_rows(2*m*n + k*n + m, 1) * (4*m*n));
+        + ROUND_UP(row_groups(b, 1, 32) * block_rows(2*m*n + k*n + m, 0, 1) * (4*m*n))
+        + ROUND_UP(row_groups(b, 1, 32) * block_rows(2*m*n + k*n + m, 0, 1) * (4*m*n));
 }
 
 /*
@@ -77,15 +78,15 @@ int attention(
     void *workspace)
 {
     char *space = workspace;
-    float *restrict product_blocks = carve(&space, row_groups(b, 1, 32) * block_rows(2*m*n + k*n + m, 1) * (4*m*n));
-    float *restrict p_blocks = carve(&space, row_groups(b, 1, 32) * block_rows(2*m*n + k*n + m, 1) * (4*m*n));
+    float *restrict product_blocks = carve(&space, row_groups(b, 1, 32) * block_rows(2*m*n + k*n + m, 0, 1) * (4*m*n));
+    float *restrict p_blocks = carve(&space, row_groups(b, 1, 32) * block_rows(2*m*n + k*n + m, 0, 1) * (4*m*n));
     if (k > INT32_MAX || m > INT32_MAX || n > INT32_MAX)
         return 2;
     if (n == 0)
         return 0;
     const int64_t groups = row_groups(b, 1, 32);
     const int64_t rows = (b + groups - 1) / groups;
-    const int64_t block = block_rows(2*m*n + k*n + m, 1);
+    const int64_t block = block_rows(2*m*n + k*n + m, 0, 1);
     #pragma omp parallel for schedule(static) if(parallel: b*k*m*n > 32768)
     for (int64_t group = 0; group < groups; group++) {
         const int64_t first = group*rows;

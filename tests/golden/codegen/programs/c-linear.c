@@ -39,16 +39,22 @@ static void gemm_f32(int a_form, int b_form, int64_t m, int64_t n, int64_t k,
         b, (int)MAX(ldb, 1), beta, c, (int)MAX(ldc, 1));
 }
 
-/* As many rows as keep what they leave behind in half of a cache of 1.5 MB. */
-static int64_t block_rows(int64_t numbers, int64_t least)
+/* Rows of a block: what they leave behind fits into half of a cache of 1.5 MB, or is as much as what
+ * the products read anew for each block. */
+static int64_t block_rows(int64_t numbers, int64_t again, int64_t least)
 {
-    return MAX(least, MIN(256, 196608 / (numbers + 1) / 8 * 8));
+    return MAX(least, MIN(512, MAX(196608, again) / (numbers + 1) / 8 * 8));
 }
 
-/* How many groups rows are cut into: it depends on their number only, never on the threads. */
-static int64_t row_groups(int64_t rows, int64_t least, int64_t most)
+/* How many groups rows are cut into: it depends on sizes only, never on the threads.  ``work``: the
+ * multiplications of a row.  A product of a few rows takes as long as 20 more, which go to reading
+ * what all rows are multiplied by. */
+static int64_t product_groups(int64_t rows, int64_t work, int64_t most)
 {
-    return rows < 2 * least ? 1 : MIN(rows / least, most);
+    return rows < 64 || rows * work < 4000000 ? 1
+        : rows < 384 ? 2
+        : rows < 2048 ? 4
+        : MIN(rows / 1024 * 4, most);
 }
 
 /* The parts of all groups joined, always in the same order. */
@@ -80,10 +86,13 @@ static void combine_sum_f32(int64_t groups, int64_t n, double *restrict part,
 int64_t linear_workspace(int64_t n, int64_t k, int64_t m)
 {
     return 0
-        + ROUND_UP(row_groups(n, 128, 4) * (8*m))
-        + ROUND_UP(row_groups(n, 128, 4) * (4*k*m))
-        + ROUND_UP(row_groups(n, 128, 4) * block_rows(2*m + k, 32) * (4*m))
-        + ROUND_UP(row_groups(n, 128, 4) * (4*m));
+        + ROUND_UP(4*m*n)
+        + ROUND_UP(product_groups(n, 2*k*m + 181*m, 32) * (8*m))
+        + ROUND_UP(product_groups(n, 2*k*m + 181*m, 32) * (4*m))
+        + ROUND_UP(product_groups(n, 3*k*m + 181*m, 4) * (8*m))
+        + ROUND_UP(product_groups(n, 3*k*m + 181*m, 4) * (4*k*m))
+        + ROUND_UP(product_groups(n, 3*k*m + 181*m, 4) * block_rows(2*m + k, 3*k*m, 32) * (4*m))
+        + ROUND_UP(product_groups(n, 3*k*m + 181*m, 4) * (4*m));
 }
 
 /*
@@ -108,57 +117,113 @@ int linear(
     void *workspace)
 {
     char *space = workspace;
-    double *restrict grad_bias_part = carve(&space, row_groups(n, 128, 4) * (8*m));
-    float *restrict product_part = carve(&space, row_groups(n, 128, 4) * (4*k*m));
-    float *restrict inner_blocks = carve(&space, row_groups(n, 128, 4) * block_rows(2*m + k, 32) * (4*m));
-    float *restrict grad_bias_rows_part = carve(&space, row_groups(n, 128, 4) * (4*m));
+    float *restrict inner_all = carve(&space, 4*m*n);
+    double *restrict grad_bias_part = carve(&space, product_groups(n, 2*k*m + 181*m, 32) * (8*m));
+    float *restrict grad_bias_rows_part = carve(&space, product_groups(n, 2*k*m + 181*m, 32) * (4*m));
+    double *restrict grad_bias_part_ = carve(&space, product_groups(n, 3*k*m + 181*m, 4) * (8*m));
+    float *restrict product_part = carve(&space, product_groups(n, 3*k*m + 181*m, 4) * (4*k*m));
+    float *restrict inner_blocks = carve(&space, product_groups(n, 3*k*m + 181*m, 4) * block_rows(2*m + k, 3*k*m, 32) * (4*m));
+    float *restrict grad_bias_rows_part_ = carve(&space, product_groups(n, 3*k*m + 181*m, 4) * (4*m));
     if (k > INT32_MAX || m > INT32_MAX || n > INT32_MAX)
         return 2;
-    const int64_t groups = row_groups(n, 128, 4);
-    const int64_t rows = (n + groups - 1) / groups;
-    const int64_t block = block_rows(2*m + k, 32);
-    #pragma omp parallel for schedule(static) if(parallel: k*m*n > 32768)
-    for (int64_t group = 0; group < groups; group++) {
-        const int64_t first = group*rows;
-        const int64_t last = MIN(n, first + rows);
-        float *restrict inner_own = inner_blocks + group*(block*m);
-        double *restrict grad_bias_own = grad_bias_part + group*m;
-        for (int64_t j = 0; j < m; j++)
-            grad_bias_own[j] = 0.0;
-        float *restrict grad_bias_rows = grad_bias_rows_part + group*m;
-        float *restrict product_own = product_part + group*(k*m);
-        for (int64_t j = 0; j < m; j++) {
-            for (int64_t l = 0; l < k; l++)
-                product_own[j*k + l] = 0.0f;
-        }
-        for (int64_t i0 = first; i0 < last; i0 += block) {
-            const int64_t i1 = MIN(last, i0 + block);
+    if (n <= 4*m && n <= 4*k) {
+        const int64_t groups = product_groups(n, 2*k*m + 181*m, 32);
+        const int64_t rows = (n + groups - 1) / groups;
+        const int64_t block = block_rows(2*m + k, 2*k*m, 32);
+        #pragma omp parallel for schedule(static) if(parallel: groups > 1)
+        for (int64_t group = 0; group < groups; group++) {
+            const int64_t first = group*rows;
+            const int64_t last = MIN(n, first + rows);
+            double *restrict grad_bias_own = grad_bias_part + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_bias_rows[j] = 0.0f;
-            gemm_f32(PLAIN, TRANSPOSED, i1 - i0, m, k, x + i0*k, k, weight, k, 0.0f, y + i0*m, m);
-            for (int64_t i = i0; i < i1; i++) {
-                float *y_i = y + i*m;
-                const float *grad_y_i = grad_y + i*grad_y_s0;
-                float *inner_own_i = inner_own + (i - i0) * m;
-                #pragma omp simd
-                for (int64_t j = 0; j < m; j++) {
-                    const float product = y_i[j];
-                    const float y_ = tanhf(product + bias[j]);
-                    const float inner = grad_y_i[j] * (1.0f - y_*y_);
-                    y_i[j] = y_;
-                    inner_own_i[j] = inner;
-                    grad_bias_rows[j] += inner;
+                grad_bias_own[j] = 0.0;
+            float *restrict grad_bias_rows = grad_bias_rows_part + group*m;
+            for (int64_t i0 = first; i0 < last; i0 += block) {
+                const int64_t i1 = MIN(last, i0 + block);
+                for (int64_t j = 0; j < m; j++)
+                    grad_bias_rows[j] = 0.0f;
+                gemm_f32(PLAIN, TRANSPOSED, i1 - i0, m, k, x + i0*k, k, weight, k, 0.0f, y + i0*m,
+                    m);
+                for (int64_t i = i0; i < i1; i++) {
+                    float *y_i = y + i*m;
+                    const float *grad_y_i = grad_y + i*grad_y_s0;
+                    float *inner_all_i = inner_all + i*m;
+                    #pragma omp simd
+                    for (int64_t j = 0; j < m; j++) {
+                        const float product = y_i[j];
+                        const float y_ = tanhf(product + bias[j]);
+                        const float inner = grad_y_i[j] * (1.0f - y_*y_);
+                        y_i[j] = y_;
+                        inner_all_i[j] = inner;
+                        grad_bias_rows[j] += inner;
+                    }
                 }
+                gemm_f32(PLAIN, PLAIN, i1 - i0, k, m, inner_all + i0*m, m, weight, k, 0.0f, grad_x
+                    + i0*k, k);
+                #pragma omp simd
+                for (int64_t u = 0; u < m; u++)
+                    grad_bias_own[u] += grad_bias_rows[u];
             }
-            gemm_f32(PLAIN, PLAIN, i1 - i0, k, m, inner_own, m, weight, k, 0.0f, grad_x + i0*k, k);
-            gemm_f32(TRANSPOSED, PLAIN, m, k, i1 - i0, inner_own, m, x + i0*k, k, 1.0f,
-                product_own, k);
-            #pragma omp simd
-            for (int64_t u = 0; u < m; u++)
-                grad_bias_own[u] += grad_bias_rows[u];
         }
+        combine_sum_f32(groups, m, grad_bias_part, grad_bias);
+        const int64_t groups_ = product_groups(m, k*n, 32);
+        const int64_t rows_ = (m + groups_ - 1) / groups_;
+        #pragma omp parallel for schedule(static) if(parallel: groups_ > 1)
+        for (int64_t group_ = 0; group_ < groups_; group_++) {
+            const int64_t j0_ = group_*rows_;
+            const int64_t j1_ = MIN(m, j0_ + rows_);
+            gemm_f32(TRANSPOSED, PLAIN, j1_ - j0_, k, n, inner_all + j0_, m, x, k, 0.0f,
+                grad_weight + j0_*k, k);
+        }
+    } else {
+        const int64_t groups = product_groups(n, 3*k*m + 181*m, 4);
+        const int64_t rows = (n + groups - 1) / groups;
+        const int64_t block = block_rows(2*m + k, 3*k*m, 32);
+        #pragma omp parallel for schedule(static) if(parallel: groups > 1)
+        for (int64_t group = 0; group < groups; group++) {
+            const int64_t first = group*rows;
+            const int64_t last = MIN(n, first + rows);
+            float *restrict inner_own = inner_blocks + group*(block*m);
+            double *restrict grad_bias_own = grad_bias_part_ + group*m;
+            for (int64_t j = 0; j < m; j++)
+                grad_bias_own[j] = 0.0;
+            float *restrict grad_bias_rows = grad_bias_rows_part_ + group*m;
+            float *restrict product_own = product_part + group*(k*m);
+            for (int64_t j = 0; j < m; j++) {
+                for (int64_t l = 0; l < k; l++)
+                    product_own[j*k + l] = 0.0f;
+            }
+            for (int64_t i0 = first; i0 < last; i0 += block) {
+                const int64_t i1 = MIN(last, i0 + block);
+                for (int64_t j = 0; j < m; j++)
+                    grad_bias_rows[j] = 0.0f;
+                gemm_f32(PLAIN, TRANSPOSED, i1 - i0, m, k, x + i0*k, k, weight, k, 0.0f, y + i0*m,
+                    m);
+                for (int64_t i = i0; i < i1; i++) {
+                    float *y_i = y + i*m;
+                    const float *grad_y_i = grad_y + i*grad_y_s0;
+                    float *inner_own_i = inner_own + (i - i0) * m;
+                    #pragma omp simd
+                    for (int64_t j = 0; j < m; j++) {
+                        const float product = y_i[j];
+                        const float y_ = tanhf(product + bias[j]);
+                        const float inner = grad_y_i[j] * (1.0f - y_*y_);
+                        y_i[j] = y_;
+                        inner_own_i[j] = inner;
+                        grad_bias_rows[j] += inner;
+                    }
+                }
+                gemm_f32(PLAIN, PLAIN, i1 - i0, k, m, inner_own, m, weight, k, 0.0f, grad_x + i0*k,
+                    k);
+                gemm_f32(TRANSPOSED, PLAIN, m, k, i1 - i0, inner_own, m, x + i0*k, k, 1.0f,
+                    product_own, k);
+                #pragma omp simd
+                for (int64_t u = 0; u < m; u++)
+                    grad_bias_own[u] += grad_bias_rows[u];
+            }
+        }
+        combine_sum_f32(groups, m, grad_bias_part_, grad_bias);
+        combine_products_f32(groups, k*m, product_part, grad_weight);
     }
-    combine_sum_f32(groups, m, grad_bias_part, grad_bias);
-    combine_products_f32(groups, k*m, product_part, grad_weight);
     return 0;
 }
