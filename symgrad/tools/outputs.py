@@ -124,6 +124,7 @@ def short_reason(one: Outcome) -> str:
         if str(found.verdict) == "PROVED":
             continue
         said = found.diagnosis[0] if found.diagnosis else found.reason
+        said = f"backward {found.surrogate}" if found.surrogate else said
         if found.counterexample is not None:
             said = "; ".join(part for part in (said, str(found.counterexample)) if part)
         text = f"the gradient of {name} is {found.verdict}{': ' if said else ''}{said}"

@@ -169,7 +169,7 @@ def test_an_overwritten_cotangent_is_kept(tmp_path: Path) -> None:
 """
     report, right = repaired(tmp_path, text, "n", "n")
     assert "g_in = g\n" in right
-    assert any("overwrites g" in said for said in report.inputs["x"].diagnosis)
+    assert any("gives the name g to another value" in said for said in report.inputs["x"].diagnosis)
 
 
 def test_numbers_keep_their_names(tmp_path: Path) -> None:

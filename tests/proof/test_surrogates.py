@@ -122,18 +122,27 @@ def test_what_backward_multiplies_by_is_said(name: str) -> None:
 def test_a_number_has_no_dtype_in_what_is_said() -> None:
     class CutOff(sg.Function):
         @staticmethod
-        def forward(ctx: Any, x: Any, bound: float) -> Any:
+        def forward(ctx: Any, x: Any, a: float) -> Any:
             ctx.save_for_backward(x)
-            ctx.bound = bound
+            ctx.bound = a
             return heaviside(x)
 
         @staticmethod
         def backward(ctx: Any, grad: Any) -> Any:
             (x,) = ctx.saved_tensors
-            return grad / (1 + x * x) * (x > ctx.bound).float(), None
+            return grad / (1 + x * x) * (x > ctx.bound).float() * (2 * x).relu(), None
 
     said = sg.verify(CutOff).inputs["x"].surrogate
-    assert "(x > bound).to(x.dtype)`" in said
+    assert "(x > a).to(x.dtype)" in said
+
+
+@pytest.mark.parametrize(("name", "bound"), [("maximum", "min"), ("minimum", "max")])
+def test_torch_has_no_maximum_of_a_tensor_and_a_number(name: str, bound: str) -> None:
+    def slope(x: Any) -> Any:
+        return getattr(sg, name)(3 * x, sg.full_like(x, 0.3)) * x + 1 / (1 + x * x)
+
+    said = sg.verify(made(heaviside, slope), "n m").inputs["x"].surrogate
+    assert f"(3 * x).clamp({bound}=0.3)" in said
 
 
 def test_what_mixes_elements_is_no_multiplier() -> None:

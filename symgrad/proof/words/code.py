@@ -196,6 +196,18 @@ class CodeWriter:
             listed = list(bounds)
         return f"{self._receiver(inner)}.clamp({', '.join(listed)})", ATOM
 
+    def _limited(self, node: Node) -> Text:
+        """``clamp`` of a tensor by a number, which torch's functions of two tensors do not take."""
+        bare = [shed(arg, self.names) for arg in node.args]
+        numbers = [arg for arg in bare if self._is_number(arg)]
+        if len(numbers) != 1:
+            return self._by_record(node)
+        (number,) = numbers
+        inner = node.args[1 - bare.index(number)]
+        self.text(number)
+        word = "min" if node.op == "maximum" else "max"
+        return f"{self._receiver(inner)}.clamp({word}={self._inside(number, 0)})", ATOM
+
     def _clamped(self, node: Node) -> tuple[Node, tuple[str, str]] | None:
         """What a choice clamps, and its bounds as text; None where it does something else."""
         condition, bound, inner = node.args
@@ -351,6 +363,7 @@ class CodeWriter:
         found = [
             (node.op != "input", len(text), text) for node, text in self.names.items()
             if dtype.is_float and node.dtype == dtype and text.isidentifier()
+            and node not in self._plain
         ]  # fmt: skip
         return min(found)[-1] if found else ""
 
@@ -550,4 +563,5 @@ _HANDLERS: dict[str, Callable[[CodeWriter, Node], Text]] = {
     "cumsum": CodeWriter._scan, "cumprod": CodeWriter._scan, "iota": CodeWriter._iota,
     "sqrt": CodeWriter._root, "rsqrt": CodeWriter._root,
     "shift": lambda writer, node: writer._memo[node.args[0]], "where": CodeWriter._choice,
+    "maximum": CodeWriter._limited, "minimum": CodeWriter._limited,
 }  # fmt: skip
