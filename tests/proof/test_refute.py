@@ -173,3 +173,36 @@ def test_what_float64_rounds_away_is_no_refutation() -> None:
     report = sg.verify(CutOff, "n", suggest=False)
     assert report.verdict == "UNDECIDED"
     assert "float64 rounds by more than that" in " ".join(str(report).split())
+
+
+class GreatestSelected(sg.Function):
+    """The greatest element that a mask selects; where it selects none, a large constant."""
+
+    fill = -1e30
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, mask: Any) -> Any:
+        value, place = sg.where(mask, x, GreatestSelected.fill).max(-1)
+        ctx.save_for_backward(mask, place)
+        return value
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        mask, place = ctx.saved_tensors
+        return grad.unsqueeze(-1) * sg.one_hot(place, mask.shape[-1]) * mask, None
+
+
+class FirstOfNone(GreatestSelected):
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        mask, place = ctx.saved_tensors
+        return grad.unsqueeze(-1) * sg.one_hot(place, mask.shape[-1]), None
+
+
+def test_a_large_constant_among_the_outputs_hides_nothing() -> None:
+    assert sg.verify(GreatestSelected, "n m", "bool[n m]", suggest=False).verdict == "PROVED"
+    found = sg.verify(FirstOfNone, "n m", "bool[n m]", suggest=False)
+    assert found.verdict == "REFUTED"
+    example = found.inputs["x"].counterexample
+    assert example is not None
+    assert example.true == 0

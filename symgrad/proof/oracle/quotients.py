@@ -270,13 +270,15 @@ class _Quotient:
 
     def agrees(self, names: Sequence[str]) -> bool:
         subject, values = self.subject, self.values
-        mass = arb(0)
-        for node, cotangent in subject.outputs:
-            mass += _sum(abs(values[node] * values[cotangent]))
         directions = {name: self._direction(name) for name in names}
         step = fmpq(1, 10**PRECISE_STEP_DIGITS)
         ahead, behind = (self._moved(directions, by) for by in (step, -step))
-        quotient = (ahead - behind) / (2 * step)
+        away, mass = arb(0), arb(0)
+        for node, cotangent in subject.outputs:
+            weight, one, other = values[cotangent], ahead[node], behind[node]
+            away += _sum(weight * (one - other))
+            mass += _sum(abs(weight * one * (one != other)))
+        quotient = away / (2 * step)
         claimed, scale = arb(0), abs(quotient)
         for name, direction in directions.items():
             products = values[subject.gradients[name]] * direction
@@ -289,16 +291,12 @@ class _Quotient:
         shape = self.values[self.subject.by_name[name]].shape
         return _over(generic_numbers(name, 0, shape), 512)
 
-    def _moved(self, directions: Mapping[str, Array], step: Any) -> Any:
-        """The objective a step away from the point."""
+    def _moved(self, directions: Mapping[str, Array], step: Any) -> Mapping[Node, Array]:
+        """What forward computes a step away from the point."""
         moved = dict(self.feeds)
         for name, direction in directions.items():
             moved[name] = moved[name] + direction * step
-        values = self.subject.forward.run(self.arithmetic, moved, self.sizes)
-        total = arb(0)
-        for node, cotangent in self.subject.outputs:
-            total += _sum(self.values[cotangent] * values[node])
-        return total
+        return self.subject.forward.run(self.arithmetic, moved, self.sizes)
 
 
 def _sum(array: Array) -> Any:

@@ -166,9 +166,26 @@ class Differences:
 
     def along(self, directions: Mapping[str, Array]) -> Any:
         """The derivative along ``directions`` (arrays by input name)."""
+        return self.slope(directions)[0]
+
+    def slope(self, directions: Mapping[str, Array]) -> tuple[Any, Any]:
+        """The derivative, and the sum of the sizes of all that changes: its error is of that size.
+
+        An element that stays as it is, however large, adds nothing to either.
+        """
         step = self._step()
-        ends = [self.moved(directions, step), self.moved(directions, -step)]
-        return (ends[0] - ends[1]) / (2 * step)
+        ahead, behind = (self._values(directions, by) for by in (step, -step))
+        total: Any = 0
+        mass: Any = 0
+        for node, cotangent in self.outputs:
+            weight, one, other = self.weights[cotangent], ahead[node], behind[node]
+            part = inner(weight, np.asarray(one - other))
+            if one.dtype == object or not math.isfinite(part):
+                if not (is_finite(one) and is_finite(other)):
+                    raise DomainError(f"{node.label} is not finite")
+            total = total + part
+            mass = mass + np.add.reduce(abs(weight * one * (one != other)), axis=None)
+        return total / (2 * step), mass
 
     def bend(self, directions: Mapping[str, Array]) -> Any:
         """How far the derivatives ahead and behind are apart: 0 where there is no corner."""
@@ -182,11 +199,13 @@ class Differences:
 
     def moved(self, directions: Mapping[str, Array], step: Any) -> Any:
         """The objective a step away from the point."""
+        return objective(self.outputs, self._values(directions, step), self.weights)
+
+    def _values(self, directions: Mapping[str, Array], step: Any) -> Mapping[Node, Array]:
         moved = dict(self.feeds)
         for name, direction in directions.items():
             moved[name] = moved[name] + direction * step
-        values = self.forward.run(self.arithmetic, moved, self.sizes)
-        return objective(self.outputs, values, self.weights)
+        return self.forward.run(self.arithmetic, moved, self.sizes)
 
 
 def tangents(
