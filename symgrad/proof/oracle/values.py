@@ -180,9 +180,9 @@ class Differences:
         for node, cotangent in self.outputs:
             weight, one, other = self.weights[cotangent], ahead[node], behind[node]
             part = inner(weight, np.asarray(one - other))
-            if one.dtype == object or not math.isfinite(part):
-                if not (is_finite(one) and is_finite(other)):
-                    raise DomainError(f"{node.label} is not finite")
+            told = one.dtype != object and math.isfinite(part)
+            if not told and not (is_finite(one) and is_finite(other)):
+                raise DomainError(f"{node.label} is not finite")
             total = total + part
             mass = mass + np.add.reduce(abs(weight * one * (one != other)), axis=None)
         return total / (2 * step), mass
