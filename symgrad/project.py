@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from symgrad.abi import ALIGNMENT, OUT_OF_RANGE, STATUSES, TOO_LARGE, Op
+from symgrad.calls_in_c import SampleView, views
 from symgrad.codegen.environment import environment
 from symgrad.errors import BuildError
 from symgrad.runtime.blas import FUNCTIONS
@@ -70,6 +71,7 @@ class ProjectView:
     flags: tuple[str, ...]
     blas: tuple[str, ...]
     alignment: int
+    samples: tuple[SampleView, ...]
     statuses: tuple[StatusView, ...]
 
 
@@ -95,14 +97,15 @@ def project_files(
     ``made``: ops, and calls of each with the values that they give.
     """
     made = sorted(made, key=lambda one: one[0].stem)
-    view = _view(name, [op for op, _ in made])
+    view = _view(name, made)
     load = environment().get_template
     texts = {
         path: load(f"project_{template}.j2").render(project=view)
         for path, template in (
             ("pyproject.toml", "pyproject.toml"), ("setup.py", "setup.py"),
             ("MANIFEST.in", "manifest.in"), ("README.md", "readme.md"),
-            (f"tests/test_{name}.py", "test.py"), ("CMakeLists.txt", "cmakelists.txt"),
+            (f"tests/test_{name}.py", "test.py"),
+            (f"tests/test_{name}.c", "test.c"), ("CMakeLists.txt", "cmakelists.txt"),
             (f"cmake/{name}Config.cmake.in", "config.cmake"),
             (f"cmake/{name}.pc.in", "pkgconfig.pc"), (f"include/{name}.h", "header.h"),
         )
@@ -122,7 +125,8 @@ def _needed(records: Iterable[Op]) -> tuple[str, ...]:
     return (NUMPY, CFFI, *((OPENBLAS,) if any(one.blas for one in records) else ()))
 
 
-def _view(name: str, ops: Sequence[PackagedOp]) -> ProjectView:
+def _view(name: str, made: Sequence[tuple[PackagedOp, Sequence[Mapping[str, Any]]]]) -> ProjectView:
+    ops = [op for op, _ in made]
     records = {op.stem: read_op(op.wrapper) for op in ops}
     needed = _needed(records.values())
     text = "".join(op.texts[file] for op in ops for file in records[op.stem].files)
@@ -140,6 +144,7 @@ def _view(name: str, ops: Sequence[PackagedOp]) -> ProjectView:
         flags=ARITHMETIC,
         blas=tuple(function for function in FUNCTIONS if f"{function}(" in text),
         alignment=ALIGNMENT,
+        samples=tuple(one for op, samples in made for one in views(records[op.stem], samples)),
         statuses=tuple(
             StatusView(number, _CONSTANTS[said], said) for number, said in enumerate(STATUSES, 1)
         ),

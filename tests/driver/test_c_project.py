@@ -148,6 +148,7 @@ def test_an_installed_package(kit: Path, tmp_path: Path) -> None:
         "-DCMAKE_C_COMPILER=gcc",
     )  # fmt: skip
     run("cmake", "--build", tmp_path / "build")
+    run("ctest", "--test-dir", tmp_path / "build")
     run("cmake", "--install", tmp_path / "build", "--prefix", tmp_path / "installed")
     (tmp_path / "installed").rename(installed)
 
@@ -213,6 +214,63 @@ def test_a_program_that_trains(command: Sequence[str], kit: Path, tmp_path: Path
     if command == ("gcc",) and shutil.which("valgrind"):
         watch = ("--leak-check=full", "--errors-for-leak-kinds=all", "--error-exitcode=9")
         assert losses(run("valgrind", "-q", *watch, program, given=once)) == found
+
+
+class Batched(sg.Function):
+    """Any number of axes, a plain number, and an output that is kept."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Annotated[Any, "f64[*batch 2*m]"], alpha: float = 2.0) -> Any:
+        y = sg.exp(alpha * x)
+        ctx.save_for_backward(y)
+        ctx.alpha = alpha
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, grad_y: Any) -> Any:
+        (y,) = ctx.saved_tensors
+        return ctx.alpha * y * grad_y, None
+
+
+class Counted(sg.Function):
+    """A kernel of its own for inference, two outputs, one of integers, and conditions on sizes."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Annotated[Any, "f32[n m]"], mask: Annotated[Any, "bool[n m]"]
+    ) -> Any:  # fmt: skip
+        kept = sg.where(mask, x, 0.0).squeeze(1)
+        ctx.save_for_backward(sg.tanh(x), mask)
+        return (kept * kept).sum(), mask.sum(-1)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any, _: Any) -> Any:
+        t, mask = ctx.saved_tensors
+        return grad * sg.where(mask, t, 0.0), None
+
+
+@pytest.mark.slow
+@needs_gcc
+def test_the_tests_in_c(tmp_path: Path) -> None:
+    """They pass for kernels of any kind, and fail where a value is another."""
+    functions = (Plain, Batched, Counted, ops.LayerNorm, ops.SoftmaxCrossEntropy)
+    kit = tmp_path / "kit"
+    compiler.build(
+        functions, kit, package="kit", compiled=False, validate=False, allow=("REFUTED",)
+    )
+    program = kit / "tests" / "test_kit.c"
+    text = program.read_text(encoding="utf-8")
+    assert {"batched_0();", "counted_0();", "counted_1();"} <= {*text.replace(" ", "").split()}
+    for name in ("forward", "backward", "inference"):
+        assert re.search(rf'COMPARE\(.*"counted_{name}_case0"', text)
+    run(with_kernels(("gcc", "-fsanitize=address,undefined"), kit, program, tmp_path / "right"))
+    first = re.search(r"double d0\[\d+\] = \{(.*?),", text)
+    assert first
+    program.write_text(text.replace(first[0], first[0].replace(first[1], "0.5e3")), "utf-8")
+    wrong = with_kernels(("gcc",), kit, program, tmp_path / "wrong")
+    done = subprocess.run([wrong], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert re.fullmatch(r"\w+_backward\w*: \S+, and not 500\n", done.stdout)
 
 
 @pytest.mark.slow
