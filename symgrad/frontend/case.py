@@ -69,7 +69,7 @@ def trace_case(
     asked: list[tuple[Node, Location | None]] = []
 
     def start(empty: Masks = ()) -> _Run:
-        session = new_session(facts, distinct=request.distinct, inner=inner)
+        session = new_session(facts, assumed=request.assumptions, inner=inner)
         session.namer.start(caller)
         session.questions = Questions(answers, may_require(request), empty=tuple(empty))
         asked[:] = []
@@ -272,7 +272,7 @@ def _beside(
     hooked: bool, other_default: bool, shown_as: str, follow: bool,
 ) -> OtherCall:  # fmt: skip
     def start(asked: Request, known: SizeFacts) -> _Run:
-        session = Session(known, distinct=asked.distinct)
+        session = Session(known, assumed=asked.assumptions)
         session.namer.start(caller)
         session.questions = Questions(
             {**answers, AGAIN: True} if follow else answers, may_require(asked)

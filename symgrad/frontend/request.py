@@ -156,11 +156,6 @@ class Request:
         ]  # fmt: skip
 
     @property
-    def distinct(self) -> frozenset[str]:
-        """The inputs whose entries are declared to be all different."""
-        return frozenset(one.name for one in self.assumptions if one.kind == "unique")
-
-    @property
     def batches(self) -> dict[str, str]:
         """For each group of batch axes the name of the number of its elements: its own, if free.
 

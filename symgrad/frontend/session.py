@@ -27,6 +27,7 @@ from symgrad.frontend.caller import frame_location, here, place, user_frame, war
 from symgrad.frontend.demands import Demands
 from symgrad.frontend.facts import OPPOSITE, NeedsDecision, SizeFacts
 from symgrad.interpreters import ATTRIBUTE
+from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Dim, DimLike
 from symgrad.ir.dtype import DType, float32, float64
 from symgrad.ir.function import InnerCall, SizeCondition
@@ -131,7 +132,7 @@ class Session:
     ``written``: what was mutated in place, by name, in order of first mutation.
     ``surplus``: integer inputs of which backward returned a gradient.
     ``detached``: the first place where a value was cut off from differentiation.
-    ``distinct``: inputs whose entries are declared to be all different.
+    ``assumed``: what is declared of the inputs.
     ``orders``: integer tensors that sort an axis.  ``inner``: Functions applied inside.
     ``plain``: the inputs that plain numbers are, by name, where they are symbols.
     ``history``: what PyTorch would record, where that is followed.
@@ -159,6 +160,10 @@ class Session:
         """Are operations differentiated by the Functions that are attached to them?"""
         return False
 
+    def declared(self, kind: str) -> frozenset[str]:
+        """The inputs of which an assumption of a kind is declared."""
+        return frozenset(one.name for one in self.assumed if one.kind == kind)
+
     def applied(self, function: Any, args: Sequence[Any]) -> Any:
         """Apply the Function that is attached to an operation."""
         return function.apply(*args)
@@ -167,7 +172,7 @@ class Session:
         self,
         facts: SizeFacts | None = None,
         dtype: DType = float32,
-        distinct: frozenset[str] = frozenset(),
+        assumed: Sequence[Assumption] = (),
         inner: dict[Any, InnerCall] | None = None,
     ) -> None:
         self.graph = Graph()
@@ -179,7 +184,7 @@ class Session:
         self.namer = Namer()
         self.written: list[str] = []
         self.surplus: list[str] = []
-        self.distinct = distinct
+        self.assumed = tuple(assumed)
         self.orders: dict[Node, Order] = {}
         self.inner = {} if inner is None else inner
         self.plain: dict[str, Node] = {}

@@ -63,7 +63,7 @@ def relations(
     stated = [one for one in request.assumptions if one.kind == RELATION]
     if not stated:
         return ()
-    own = Session(session.facts, distinct=session.distinct)
+    own = Session(session.facts, assumed=session.assumed)
     own.graph = session.graph
     own.questions = Questions({})
     own.namer.start(sys._getframe())

@@ -24,6 +24,7 @@ from symgrad.frontend.facts import SizeFacts
 from symgrad.frontend.session import Session, active
 from symgrad.frontend.sizes import AnyRankSize
 from symgrad.frontend.views import Storage
+from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Atom, Dim, DimLike, Size, product
 from symgrad.ir.dtype import DType
 from symgrad.ir.function import RELATIONS, InnerCall
@@ -70,10 +71,10 @@ class AnyRankSession(Session):
 
     def __init__(
         self, facts: SizeFacts, batches: Mapping[str, str], tensor_class: type[Any], guard: Guard,
-        distinct: frozenset[str] = frozenset(), inner: dict[Any, InnerCall] | None = None,
+        assumed: Sequence[Assumption] = (), inner: dict[Any, InnerCall] | None = None,
         apart: frozenset[int] = frozenset(),
     ) -> None:  # fmt: skip
-        super().__init__(facts, distinct=distinct, inner=inner)
+        super().__init__(facts, assumed=assumed, inner=inner)
         self.tensor_class = tensor_class
         self._guard = guard
         self.observation: Observation | None = None

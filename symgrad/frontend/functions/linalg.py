@@ -18,8 +18,8 @@ from symgrad.frontend.functions.reductions import norm
 from symgrad.frontend.functions.scans import tril
 from symgrad.frontend.kinds import checked
 from symgrad.frontend.lift import as_tensor, elementwise
-from symgrad.frontend.questions import questions
 from symgrad.frontend.session import current
+from symgrad.frontend.symmetry import demand_symmetric, turned
 from symgrad.frontend.table import FUNCTIONS, OperationValueError, operation, public
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.ir.graph import Node
@@ -32,14 +32,9 @@ def inverse(input: Any) -> Tensor:
     """The inverse of each matrix; that of a transposed one is the transposed inverse."""
     source = as_tensor(input)
     node = source.node
-    if node.op == "permute" and tuple(node.attributes["axes"]) == _turned(node.rank):
+    if node.op == "permute" and tuple(node.attributes["axes"]) == turned(node.rank):
         return transpose(fresh(current().apply("inverse", node.args[0])), -2, -1)
     return fresh(current().apply("inverse", node))
-
-
-def _turned(rank: int) -> tuple[int, ...]:
-    """The order of the axes of a transposed matrix."""
-    return (*range(rank - 2), rank - 1, rank - 2)
 
 
 @operation("det")
@@ -64,7 +59,9 @@ def slogdet(input: Any) -> tuple[Tensor, Tensor]:
 @operation("cholesky")
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """The lower factor of symmetric positive definite matrices, or its transpose."""
-    factor = fresh(current().apply("cholesky", as_tensor(input).node))
+    session, node = current(), as_tensor(input).node
+    demand_symmetric(session, node, "cholesky")
+    factor = fresh(session.apply("cholesky", node))
     return transpose(factor, -2, -1) if upper else factor
 
 
@@ -180,34 +177,9 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
 def _one_triangle(A: Any, UPLO: str) -> Node:
     if UPLO not in ("L", "U"):
         raise OperationValueError(f"UPLO is 'L' or 'U', not {UPLO!r}", location=here())
-    known, node = questions(), as_tensor(A).node
-    reads_one = current().guest is not None  # symgrad's own takes the symmetric part
-    if known is not None and reads_one and not _is_symmetric(node):
-        known.assume("the matrices that eigh takes are symmetric", here())
+    node = as_tensor(A).node
+    demand_symmetric(current(), node, "eigh")
     return node
-
-
-def _is_symmetric(node: Node) -> bool:
-    """Is it plainly a matrix plus its transpose, or times it?"""
-    turned = _turned(node.rank)
-    if node.op == "div" and _is_literal(node.args[1]):
-        return _is_symmetric(node.args[0])
-    if node.op == "mul" and any(one.op in ("constant", "expand") for one in node.args):
-        return any(map(_is_symmetric, node.args))
-    if node.op != "add" or node.rank < 2:
-        return False
-    left, right = node.args
-    return any(
-        one.op == "permute" and tuple(one.attributes["axes"]) == turned and one.args[0] is other
-        for one, other in ((left, right), (right, left))
-    )
-
-
-def _is_literal(node: Node) -> bool:
-    """Is every element the same literal?"""
-    while node.op in ("expand", "cast"):
-        node = node.args[0]
-    return node.op == "constant"
 
 
 @operation("svd")

@@ -120,7 +120,7 @@ def _order(session: Session, shape: tuple[Dim, ...], axes: Sequence[int]) -> Nod
 
 
 def _declared_distinct(session: Session, place: Node) -> bool:
-    return source_label(place) in session.distinct
+    return source_label(place) in session.declared("unique")
 
 
 def source_label(node: Node) -> str:
