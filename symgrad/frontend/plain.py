@@ -28,6 +28,7 @@ from symgrad.ir.assume import Assumption
 from symgrad.ir.dtype import DType, float64
 from symgrad.ir.function import RELATIONS, FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Node
+from symgrad.ops.movement import bare
 from symgrad.plain_values import REQUIRED, PlainArgument
 
 PLAIN = "plain"
@@ -491,8 +492,11 @@ class PlainNumber(ValuedNumber):
         if not dtype.is_float:
             return session.constant(self.settle(), dtype)
         if self.op != PLAIN:
-            return session.cast(super().node(float64), dtype)
-        return session.cast(session.plain_number(self.regions[0].name), dtype)
+            found = super().node(float64)
+        else:
+            found = session.plain_number(self.regions[0].name)
+        session.numbers[bare(found)] = self
+        return session.cast(found, dtype)
 
     @property
     def stands_for(self) -> Any:

@@ -22,7 +22,7 @@ from typing import Any
 from symgrad.errors import ControlFlowError
 from symgrad.frontend.caller import here, may_handle
 from symgrad.frontend.questions import note_limit, questions
-from symgrad.frontend.session import Session, active
+from symgrad.frontend.session import Session, active, current
 from symgrad.ir.dim import Dim
 from symgrad.ir.function import RELATIONS
 
@@ -122,6 +122,15 @@ def check_size(session: Session, size: Dim, error: Callable[[], Exception]) -> N
     """Raises an error where a number of elements is negative."""
     if not session.holds(size, ">=", 0):
         raise error()
+
+
+def is_so(value: Any, relation: str, number: float, text: str) -> bool:
+    """Does a number stand in a relation to another one?
+
+    That it does for some values only splits the trace; what cannot be asked is taken to be so, and
+    the verdict prints ``text``.
+    """
+    return _meets(current(), value, Need(0, relation, number, _by_zero, text))
 
 
 def _complex() -> Exception:

@@ -134,7 +134,8 @@ class Session:
     ``detached``: the first place where a value was cut off from differentiation.
     ``assumed``: what is declared of the inputs.
     ``orders``: integer tensors that sort an axis.  ``inner``: Functions applied inside.
-    ``plain``: the inputs that plain numbers are, by name, where they are symbols.
+    ``plain``: the inputs that plain numbers are, by name, where they are symbols; ``numbers``: what
+    Python knows nodes as that are computed of these.
     ``history``: what PyTorch would record, where that is followed.
     ``questions``: what the program asks beside the graph, where that is watched.
     ``any_rank``: does one axis stand for any number of them (``symgrad.frontend.anyrank``)?
@@ -188,6 +189,7 @@ class Session:
         self.orders: dict[Node, Order] = {}
         self.inner = {} if inner is None else inner
         self.plain: dict[str, Node] = {}
+        self.numbers: dict[Node, Any] = {}
         self.detached: Location | None = None
         self.history: History | None = None
         self.questions: Questions | None = None

@@ -26,6 +26,7 @@ from symgrad.errors import (
     UnsupportedOpError,
 )
 from symgrad.frontend import unsupported
+from symgrad.frontend.asserted import asserted
 from symgrad.frontend.caller import asker, here
 from symgrad.frontend.constants import is_computed_of_sizes, known_number, known_truth
 from symgrad.frontend.questions import (
@@ -486,6 +487,8 @@ class SymbolicTensor(_Held):
         value = known_truth(self.node)
         if value is not None:
             return value
+        if self.node.dtype == bool_ and asserted(self.node):
+            return True
         known = questions()
         found = None if known is None else asks_of_mask(self.node)
         if known is None or found is None or not found[0].rank:

@@ -44,6 +44,11 @@ class Demand(NamedTuple):
     apart: int | None = None
 
 
+def truth(node: Node) -> Demand:
+    """The demand that all elements of a node of truth values are true."""
+    return Demand(node, Dim.of(1), Dim.of(2))
+
+
 def up_to(size: DimLike | None) -> Ends:
     """From 0 up to one less than a size; anything for None."""
     return Ends() if size is None else Ends((Dim.of(0),), (Dim.of(size) - 1,))

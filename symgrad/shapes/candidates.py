@@ -160,6 +160,8 @@ _NUMBER_SPEC = Candidate(5, spec=TensorSpec(()))
 """For what has a number for a default: that a gradient fits a number hides nothing."""
 _CONSTANT = Candidate(0, rank=0, constant=True)
 _WHOLE = tuple(Candidate(price, value=value) for price, value in enumerate((-1, 1, 2, 0)))
+_REALS = (*_WHOLE[:-1], Candidate(3, value=0.5), replace(_WHOLE[-1], price=4))
+"""For a number that may be a probability: within (0, 1), where forward refuses whole ones."""
 MORE_VALUES = (Candidate(4, value=-2), Candidate(5, value=3))
 """What is judged beside the value of an integer that nobody stated."""
 _COUNTS = tuple(Candidate(price, value=value) for price, value in enumerate((2, 1, 3)))
@@ -168,12 +170,12 @@ _FLAG = (Candidate(0, value=True), Candidate(12, value=False))
 _PLAIN = {"int": _WHOLE, "bool": _FLAG, "float": (_CONSTANT, Candidate(1, value=0.5)),
           "str": ()}  # fmt: skip
 # What is kept as an attribute may be a tensor all the same: its gradient tells.
-_NUMBER = (_CONSTANT, *_priced(_TENSORS, 1), *_priced(_WHOLE, 6))
-_FLAG_OR_ELSE = (*_FLAG, *_priced(_WHOLE, 12), *_priced(_TENSORS, 4))
+_NUMBER = (_CONSTANT, *_priced(_TENSORS, 1), *_priced(_REALS, 6))
+_FLAG_OR_ELSE = (*_FLAG, *_priced(_REALS, 12), *_priced(_TENSORS, 4))
 _SWITCH = (_FLAG[0], replace(_FLAG[1], price=2), *_priced(_TENSORS, 6), *_priced(_WHOLE, 12))
 _INDEX = (*_priced([one for one in _TENSORS if one.dtype == int64], -6),
           *_priced([one for one in _TENSORS if one.dtype != int64], 4))  # fmt: skip
-_ANYTHING = (*_TENSORS, *_priced(_WHOLE, 10))
+_ANYTHING = (*_TENSORS, *_priced(_REALS, 10))
 _COUNT = (*_COUNTS, _CONSTANT, *_priced(_TENSORS, 6))
 _AXIS = (*_WHOLE, *_priced(_TENSORS, 6))
 _OPTIONAL = (Candidate(0, value=None), Candidate(1, value=0.5), *_priced(_NUMBER, 4))

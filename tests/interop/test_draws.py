@@ -327,3 +327,95 @@ class NoisySlope(Function):
 def test_what_is_drawn_may_be_multiplied_by() -> None:
     found = sg.verify(NoisySlope, "n m").inputs["x"].surrogate
     assert "it multiplies by `torch.where(x > 0, 1, draw_1)`" in found
+
+
+class Doubled(Function):
+    """Backward adds 0 times a draw, or multiplies with one."""
+
+    draw: Any = None
+
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @classmethod
+    def of(cls, draw: Any) -> Any:
+        return type("Drawing", (cls,), {"backward": staticmethod(lambda ctx, g: draw(g))})
+
+
+def _runs(function: Any) -> bool:
+    x = torch.tensor([0.25, 0.5], requires_grad=True)
+    try:
+        function.apply(x).backward(torch.tensor([0.25, 0.5]))
+    except (RuntimeError, ValueError):
+        return False
+    return True
+
+
+DRAWS: dict[str, Any] = {
+    "bernoulli_": lambda g, p: torch.empty_like(g).bernoulli_(p),
+    "bernoulli": lambda g, p: torch.bernoulli(torch.full_like(g, p)),
+    "bernoulli of it and p": lambda g, p: torch.bernoulli(g, p),
+    "computed": lambda g, p: torch.bernoulli(p * torch.ones_like(g)),
+    "dropout": lambda g, p: F.dropout(g, p),
+    "dropout of evaluation": lambda g, p: F.dropout(g, p, training=False),
+    "normal_": lambda g, p: torch.empty_like(g).normal_(0, p),
+    "normal": lambda g, p: torch.normal(0.0, p, size=g.shape),
+    "uniform_": lambda g, p: torch.empty_like(g).uniform_(0, p),
+    "a range": lambda g, p: torch.empty_like(g).uniform_(p, 1),
+}
+
+
+@pytest.mark.parametrize("setting", [-0.5, 0.0, 0.5, 1.0, 2.0])
+@pytest.mark.parametrize("name", DRAWS)
+def test_settings_that_torch_refuses_raise(name: str, setting: float) -> None:
+    function = Doubled.of(lambda g: 2 * g + 0 * DRAWS[name](g, setting))
+    report = sg.verify(function, "n")
+    assert (report.verdict == sg.PROVED) == _runs(function), str(report)
+
+
+@pytest.mark.parametrize("setting", [0.0, 1.0])
+@pytest.mark.parametrize("name", list(DRAWS)[:4])
+def test_what_is_sure_is_no_unknown(name: str, setting: float) -> None:
+    function = Doubled.of(lambda g: 2 * g * (DRAWS[name](g, setting) + 1 - setting))
+    assert sg.verify(function, "n").verdict == sg.PROVED
+    assert sg.verify(Doubled.of(lambda g: 2 * g * DRAWS[name](g, 0.5)), "n").verdict != sg.PROVED
+
+
+def test_probabilities_that_are_data_are_printed() -> None:
+    report = sg.verify(Doubled.of(lambda g: 2 * g + 0 * torch.bernoulli(g)), "n")
+    found = [one.text.partition(" (")[0] for one in report.conditions]
+    assert found == ["g >= 0", "g <= 1"] or found == ["grad_output >= 0", "grad_output <= 1"]
+    shown = sg.verify(Doubled.of(lambda g: 2 * g + 0 * torch.bernoulli(g.sigmoid())), "n")
+    assert not shown.conditions, str(shown)
+
+
+class Dropped(Function):
+    """Its probability is a plain argument, which nothing tells apart from any other number."""
+
+    @staticmethod
+    def forward(ctx, x, share):
+        left_out = share
+        mask = (1 - torch.empty_like(x).bernoulli_(1 - left_out)).bool()
+        ctx.scale = 1.0 / (1 - left_out)
+        if left_out > 0:
+            ctx.save_for_backward(mask)
+            return x.masked_fill(mask, 0) * ctx.scale
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        if ctx.scale > 1:
+            (mask,) = ctx.saved_tensors
+            return g.masked_fill(mask, 0) * ctx.scale, None
+        return g, None
+
+
+def test_a_probability_is_guessed_within_its_range() -> None:
+    report = sg.verify(Dropped)
+    assert report.verdict == sg.PROVED, str(report)
+
+
+def test_a_draw_may_be_its_least_value() -> None:
+    report = sg.verify(Doubled.of(lambda g: 2 * g * (torch.rand_like(g) > 0)), "n")
+    assert "draw_1 == 0" in [str(one) for one in report.conditions], str(report)

@@ -11,9 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from symgrad.frontend.lift import as_tensor
+from symgrad.frontend.refusals import is_so
 from symgrad.frontend.session import current
 from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import fresh
+from symgrad.interop.torch import settings
 
 _IGNORED = ("device", "layout", "pin_memory", "requires_grad", "memory_format")
 
@@ -47,44 +49,56 @@ def _of(kind: str, like: Any) -> Any:
 
 
 def _bernoulli(input: Any, p: Any = None) -> Any:
-    return _of("binary", input)
+    return _kept(input, input if p is None else p, "bernoulli")
+
+
+def _kept(like: Any, p: Any, name: str) -> Any:
+    """Zeros and ones: 1 with probability ``p``, always for 1 and never for 0."""
+    share = settings.as_number(p)
+    settings.check_within(share, 0, 1, f"the probability of {name}")
+    if not settings.is_symbolic_tensor(share):
+        never = not is_so(share, "!=", 0, f"the probability of {name} is not 0")
+        if never or not is_so(share, "!=", 1, f"the probability of {name} is not 1"):
+            return FUNCTIONS["zeros_like" if never else "ones_like"](like)
+    return _of("binary", like)
 
 
 def _normal(mean: Any, std: Any = 1.0, size: Any = None, *, dtype: Any = None) -> Any:
+    settings.check_within(settings.as_number(std), 0, None, "the deviation of normal")
     if size is not None:
         return mean + std * _of("real", FUNCTIONS["zeros"](size, dtype=dtype))
     like = mean + FUNCTIONS["zeros_like"](std) if hasattr(std, "shape") else mean
     return mean + std * _of("real", like)
 
 
-def _in_place(kind: str, scaled: Callable[..., Any]) -> Callable[..., Any]:
-    def call(self: Any, *args: Any, **named: Any) -> Any:
-        return self.copy_(scaled(_of(kind, self), *args, **named))
-
-    return call
-
-
 def _dropout(input: Any, p: Any = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    if not training or (isinstance(p, (int, float)) and p == 0):
+    settings.check_within(p, 0, 1, "the probability of dropout")
+    if not training or not is_so(p, "!=", 0, "the probability of dropout is not 0"):
         return input
-    found = input * _of("binary", input)
-    found = found / (1 - p) if not isinstance(p, (int, float)) or p < 1 else 0 * input
+    none = not is_so(p, "!=", 1, "the probability of dropout is not 1")
+    found = 0 * input if none else input * _of("binary", input) / (1 - p)
     return input.copy_(found) if inplace else found
+
+
+def _bernoulli_(self: Any, p: Any = 0.5) -> Any:
+    return self.copy_(_kept(self, p, "bernoulli_"))
+
+
+def _uniform_(self: Any, low: Any = 0.0, to: Any = 1.0, **named: Any) -> Any:
+    low = named.get("from", low)
+    settings.check_within(to - low, 0, None, "the length of the range of uniform_")
+    return self.copy_(low + (to - low) * _of("unit", self))
+
+
+def _normal_(self: Any, mean: Any = 0.0, std: Any = 1.0) -> Any:
+    settings.check_within(std, 0, None, "the deviation of normal_")
+    return self.copy_(mean + std * _of("real", self))
 
 
 _DRAWS: dict[str, Callable[..., Any]] = {
     "rand": _sized("unit"), "randn": _sized("real"), "rand_like": _like("unit"),
     "randn_like": _like("real"), "bernoulli": _bernoulli, "normal": _normal, "dropout": _dropout,
-    "bernoulli_": _in_place("binary", lambda one, p=0.5: one),
-    "uniform_": _in_place(
-        "unit", lambda one, to_from=0.0, to=1.0, **named: _between(one, to_from, to, **named)
-    ),
-    "normal_": _in_place("real", lambda one, mean=0.0, std=1.0: mean + std * one),
+    "bernoulli_": _bernoulli_, "uniform_": _uniform_, "normal_": _normal_,
 }  # fmt: skip
 NAMES = frozenset(_DRAWS)
 """Functions whose draws are unknowns."""
-
-
-def _between(one: Any, low: Any, high: Any, **named: Any) -> Any:
-    low = named.get("from", low)
-    return low + (high - low) * one

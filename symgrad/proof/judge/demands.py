@@ -14,11 +14,12 @@ from dataclasses import replace
 
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Dim, DimLike
-from symgrad.ir.dtype import float64
+from symgrad.ir.dtype import bool_, float64
 from symgrad.ir.function import Demanded, FunctionCase, FunctionGraphs, SizeCondition
 from symgrad.ir.graph import Node
 from symgrad.ops.integers import Demand, Ends, Integers, extremum, numbers_of, size_of
 from symgrad.proof.judge.initialised import vanishes
+from symgrad.proof.judge.truths import truth_of
 from symgrad.proof.oracle.sizes import impossible
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.report.records import Condition
@@ -51,9 +52,12 @@ class Raised:
 
     def _judge(self, case: FunctionCase, subject: Subject, declared: Sequence[Assumption]) -> None:
         integers = Integers(_decides(subject), _of_inputs(subject, declared))
-        for one in case.demanded:
+        for one, own in zip(case.demanded, subject.demanded, strict=True):
             demand = Demand(one.node, one.low, one.high, one.apart)
-            if integers.misses(demand):
+            if _is_truth(demand):
+                self._judge_truth(case, subject, own)
+                continue
+            if integers.misses(demand) or _is_missed(demand):
                 what = "an integer of 32 bits overflows" if _of_bits(demand) else "it raises"
                 self.reason = f"{what} for all inputs{_line(one)}"
                 return
@@ -68,10 +72,30 @@ class Raised:
                 may = "may overflow" if _of_bits(demand) else "may raise"
                 self.reason = f"{what} {may}: {_said(demand)} is not shown{_line(one)}"
                 return
-            said = " and ".join(map(str, case.conditions))
-            for condition in found:
-                known = self._cases.setdefault(condition, [])
-                known += [said] if said not in known else []
+            self._add(case, found)
+
+    def _judge_truth(self, case: FunctionCase, subject: Subject, one: Demanded) -> None:
+        """A demand that something holds: shown, shown not to hold anywhere, or printed."""
+        node = one.node
+        known = truth_of(subject, node)
+        if known or vanishes(subject, _missing(Demand(node, one.low))):
+            return
+        if known is False or vanishes(subject, node.graph.apply("cast", node, dtype=float64)):
+            self.reason = f"it raises for all inputs{_line(one)}"
+            return
+        try:
+            said = spelled(_of_all(node), 0)
+        except NoSpelling:
+            self.reason = f"it may raise: a condition is not shown{_line(one)}"
+            return
+        where = "" if one.location is None else f" (demanded in line {one.location.line})"
+        self._add(case, [Condition("index", f"{said.text}{where}", code=said.code)])
+
+    def _add(self, case: FunctionCase, found: Sequence[Condition]) -> None:
+        said = " and ".join(map(str, case.conditions))
+        for condition in found:
+            known = self._cases.setdefault(condition, [])
+            known += [said] if said not in known else []
 
 
 def _where(condition: Condition, cases: Sequence[str]) -> Condition:
@@ -102,6 +126,31 @@ def _operands(part: Demand) -> Iterator[Demand]:
         yield from _operands(part._replace(node=operand))
 
 
+def _is_missed(demand: Demand) -> bool:
+    """Does one of places that are numbers and sizes lie outside, whatever the sizes are?"""
+    numbers = numbers_of(demand.node) or []
+    low, high = demand.low, demand.high
+    return any(
+        (low is not None and low.at_least(one + 1, least_size=1))
+        or (high is not None and one.at_least(high, least_size=1))
+        or (one.constant is not None and one.constant == demand.apart)
+        for one in numbers
+    )
+
+
+def _is_truth(demand: Demand) -> bool:
+    """Is it that something holds?"""
+    return demand.node.dtype == bool_ and demand.low is not None
+
+
+def _of_all(node: Node) -> Node:
+    """What holds for all elements where ``.all()`` of it holds."""
+    node = _moved(node)
+    while node.op == "all":
+        node = _moved(node.args[0])
+    return node
+
+
 def _moved(node: Node) -> Node:
     """The node whose elements these are."""
     while node.op in ("expand", "reshape", "permute"):
@@ -130,6 +179,8 @@ def where_it_runs(case: FunctionCase, printed: Collection[SizeCondition]) -> Fun
 def _missing(part: Demand) -> Node:
     """1 where an element misses one end of a demand, and 0 elsewhere."""
     node, graph = part.node, part.node.graph
+    if _is_truth(part):
+        return graph.apply("cast", graph.apply("logical_not", node), dtype=float64)
     end = part.low if part.low is not None else part.high
     op = "eq" if end is None else "lt" if part.low is not None else "ge"
     misses = graph.binary(op, node, part.apart or 0 if end is None else end)
