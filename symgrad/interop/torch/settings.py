@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.errors import SymgradError
 from symgrad.frontend.caller import here
 from symgrad.frontend.lift import as_tensor
 from symgrad.frontend.questions import note_raised
@@ -38,10 +39,9 @@ def check_within(value: Any, low: float, high: float | None, what: str) -> None:
             raise refused(f"{what} has to be {relation} {end}")
 
 
-def refused(what: str) -> OperationValueError:
+def refused(what: str) -> SymgradError:
     """The error for a call that torch refuses, which the program may handle."""
-    error: Any = note_raised(OperationValueError(what, location=here()))
-    return error
+    return note_raised(OperationValueError(what, location=here()))
 
 
 def is_symbolic_tensor(value: Any) -> bool:
