@@ -419,6 +419,14 @@ class SymInt(_Symbolic):
         return current().truth(self.dim, relation, as_dim(other))
 
 
+def _is_binary(number: float) -> bool:
+    """Is a product with a size exact in floats: a binary fraction of few places?"""
+    return math.isfinite(number) and number.as_integer_ratio()[1] <= _FEW and abs(number) <= _FEW
+
+
+_FEW = 1 << 10
+
+
 def _power_of_two(places: int) -> int:
     return 1 << places
 
@@ -505,6 +513,12 @@ class SymFloat(_Symbolic):
         """The two sizes that it is the quotient of.  Raises ControlFlowError."""
         if self.op == "div" and all(map(is_size, self.args)):
             return as_dim(self.args[0]), as_dim(self.args[1])
+        if self.op == "mul":
+            sizes = [arg for arg in self.args if is_size(arg)]
+            shares = [arg for arg in self.args if isinstance(arg, float) and _is_binary(arg)]
+            if sizes and shares:
+                above, below = shares[0].as_integer_ratio()
+                return as_dim(sizes[0]) * above, as_dim(below)
         raise self._no_number("int value")
 
     def __floor__(self) -> Any:

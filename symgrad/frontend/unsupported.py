@@ -34,7 +34,7 @@ _OTHER = _words(
     "blackman_window block_diag "
     "bucketize cartesian_prod ccol_indices celu_ chain_matmul chalf channel_shuffle coalesce "
     "col_indices combinations conj conj_physical conj_physical_ const_data_ptr constant_pad_nd "
-    "conv_tbc convolution corrcoef cosine_embedding_loss cov crow_indices ctc_loss cummax cummin "
+    "conv_tbc convolution corrcoef cosine_embedding_loss cov crow_indices ctc_loss "
     "cumulative_trapezoid data_ptr dense_dim dequantize diag_scatter diagonal_scatter dim_order "
     "dropout1d dropout2d dropout3d dsmm dsplit dstack eig einops embedding_bag empty_permuted "
     "empty_strided erfcx feature_dropout_ fft fractional_max_pool2d fractional_max_pool3d frexp "

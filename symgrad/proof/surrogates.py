@@ -302,6 +302,23 @@ class _Search:
         return reached.isdisjoint(self.case.outputs)
 
     @cached_property
+    def is_flat_at_points(self) -> bool:
+        """Is its derivative 0 wherever it is looked at, and does it read ranks or positions?"""
+        if all(node.dtype.is_float or node.dtype == bool_ for node in self.forward):
+            return False
+        try:
+            subject = self._subject(self.case)
+            sizes = subject.sampler.small_choices(POINTS) or [{}]
+            points = [subject.draw(own, number) for number, own in enumerate(POINTS * sizes)]
+        except (SymgradError, NoPointError):
+            return False
+        known = [at for at in points if at is not None]
+        return bool(known) and all(
+            abs(subject.compare(at, {name: subject.direction(name, at)}).quotient) <= _CLOSE
+            for at in known for name in self.names
+        )  # fmt: skip
+
+    @cached_property
     def linear(self) -> bool:
         """Are the gradients linear in the cotangents, for how they are built?"""
         return structurally_linear(self._subject(self.case))
@@ -489,7 +506,7 @@ class _Search:
 
     def _of_outputs(self) -> Iterator[tuple[_Make, bool]]:
         """Other nodes in place of the output, where it has none of its own slope."""
-        trivial = self.flat or self.is_identity or self.is_swapped
+        trivial = self.flat or self.is_identity or self.is_swapped or self.is_flat_at_points
         if self.place is None or not (trivial or self.steps):
             return
         output = self.case.outputs[self.place]

@@ -23,13 +23,14 @@ KNOWN = (
     "math.gamma(n)", "math.comb(n, 3)", "math.perm(n, 2)", "math.expm1(-n)", "math.erf(1 / n)",
     "math.atan2(n, 2)", "math.isfinite(n) + 0.0", "divmod(n, 4)[1]", "math.gcd(n, 6)",
     "math.gcd(6, 4, n)", "math.lcm(n, 4)", "round(n, -1)", "round(n / 2)", "round(-n / 4)",
-    "math.trunc((3 - n) / 2)", "(n / 4) // 1", "(n / 4) % 1", "math.fsum(k for k in (n, 1))",
+    "math.trunc((3 - n) / 2)", "math.ceil(0.5 * n)", "math.trunc(n * 0.75)",
+    "math.floor(-1.25 * n)", "(n / 4) // 1", "(n / 4) % 1", "math.fsum(k for k in (n, 1))",
 )  # fmt: skip
 UNKNOWN = (
     "n & (n - 1)", "1 << n", "round(n ** 0.5)", "math.isqrt(n)", "n.bit_length()", "hex(n)",
     "math.factorial(n)", "math.fmod(n, 3)", "n.to_bytes(8, 'big')", "math.frexp(n)[0]",
     "(n / 3).hex()", "math.gcd(n, n + 1)", "chr(n)", "math.ceil(math.log2(n))", "pow(n, 2.5, 3)",
-    "math.isclose(n, 3)",
+    "math.isclose(n, 3)", "math.ceil(0.3 * n)", "math.floor(0.5 * (n / 3))",
 )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ Each text that is right stands beside neighbours of which it would be wrong.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -155,6 +156,19 @@ def test_a_window_around_a_threshold_is_a_ramp(width: float, middle: float) -> N
     """The ramp has its kinks where the window ends; they are no points against it."""
     found = said(lambda x: (x > middle).float(), lambda x, g: g * ((x - middle).abs() < width))
     assert f".clamp(min=-{width}, max={width})` in place of" in found
+
+
+def test_a_mask_of_ranks_is_flat() -> None:
+    """All elements are written over; for how it is built, the mask has those of x in it."""
+
+    def ranked(x: Any) -> Any:
+        mask, order = x.flatten(), x.flatten().argsort(descending=True)
+        half = math.ceil(0.5 * x.numel())
+        mask = mask.index_put((order[half:],), sg.tensor(0.0))
+        return mask.index_put((order[:half],), sg.tensor(1.0)).view(x.shape)
+
+    assert "derivative of `x` in place of forward" in said(ranked, lambda x, g: g)
+    assert not said(lambda x: x.sort(1)[0], lambda x, g: g)
 
 
 @pytest.mark.parametrize("op", ["logical_and", "logical_or", "where", "mul", "add", "sub", "div"])

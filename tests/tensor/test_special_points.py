@@ -279,6 +279,19 @@ def test_running_logsumexp_is_torchs_or_nan(dtype: Any) -> None:
     assert np.isnan(found[lost]).all()
 
 
+@pytest.mark.parametrize("name", ["cummax", "cummin"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_running_extrema_are_torchs(name: str, dtype: Any) -> None:
+    """Ties, NaN and infinities included: of equal elements the last one counts."""
+    special = [0.0, 1.0, -1.0, np.inf, -np.inf, np.nan]
+    rows = np.array(list(itertools.product(special, repeat=3)), dtype)
+    for dim in (0, 1, -1):
+        wanted = getattr(torch, name)(torch.tensor(rows), dim)
+        found = getattr(sg, name)(sg.tensor(rows), dim)
+        np.testing.assert_array_equal(found.values.numpy(), wanted.values.numpy())
+        np.testing.assert_array_equal(found.indices.numpy(), wanted.indices.numpy())
+
+
 def test_powers_with_exponent_0_are_constants_of_every_order() -> None:
     for exponent in (0, 0.0, sg.zeros(3, dtype=sg.float64)):
 

@@ -43,9 +43,9 @@ REDUCTIONS = """
     norm logsumexp nansum nanmean linalg.vector_norm
 """
 ALONG_AXES = """
-    softmax log_softmax softmin cumsum cumprod logcumsumexp sort argsort topk kthvalue glu normalize
-    cosine_similarity select narrow diff roll unbind chunk split split_with_sizes unfold squeeze
-    repeat_interleave flip tensor_split
+    softmax log_softmax softmin cumsum cumprod cummax cummin logcumsumexp sort argsort topk kthvalue
+    glu normalize cosine_similarity select narrow diff roll unbind chunk split split_with_sizes
+    unfold squeeze repeat_interleave flip tensor_split
 """
 PLACES = """
     gather take_along_dim take_along_axis scatter scatter_add scatter_reduce

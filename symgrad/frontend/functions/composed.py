@@ -19,13 +19,22 @@ from symgrad.frontend.functions.comparisons import (
     logical_or,
     where,
 )
-from symgrad.frontend.functions.creation import filled
+from symgrad.frontend.functions.creation import arange, filled
 from symgrad.frontend.functions.gathering import gather
 from symgrad.frontend.functions.joining import cat, flip
 from symgrad.frontend.functions.mathematics import absolute, clamp, clamp_min
-from symgrad.frontend.functions.movement import axis_of, expand, permute, share
+from symgrad.frontend.functions.movement import axis_of, expand, movedim, permute, share
 from symgrad.frontend.functions.products import bmm
-from symgrad.frontend.functions.reductions import amax, any_, argmax, finite_shift, norm, sum
+from symgrad.frontend.functions.reductions import (
+    Extremum,
+    amax,
+    any_,
+    argmax,
+    argmin,
+    finite_shift,
+    norm,
+    sum,
+)
 from symgrad.frontend.functions.scans import cumsum, diag
 from symgrad.frontend.functions.sorting import Sorted, argsort
 from symgrad.frontend.kinds import OperationTypeError
@@ -126,6 +135,37 @@ def logcumsumexp(input: Any, dim: int) -> Tensor:
     lost = logical_and(elementwise("lt", total, _LEAST_DOUBLE), elementwise("gt", some, 0))
     found = add(add(elementwise("log", total), high), where(lost, math.nan, 0.0))
     return converted(found, source.dtype)
+
+
+@operation("cummax")
+def cummax(input: Any, dim: int) -> Extremum:
+    """The greatest element up to each one, and where the last such element is."""
+    return _running("cummax", input, dim, argmax, -math.inf)
+
+
+@operation("cummin")
+def cummin(input: Any, dim: int) -> Extremum:
+    """The least element up to each one, and where the last such element is."""
+    return _running("cummin", input, dim, argmin, math.inf)
+
+
+def _running(
+    name: str, input: Any, dim: int, place: Callable[..., Tensor], outside: float
+) -> Extremum:  # fmt: skip
+    """Each prefix is searched from its end: of equal elements, torch takes the last."""
+    source = as_tensor(input)
+    if not source.dtype.is_float:
+        raise UnsupportedOpError(f"{name} takes floats, not {source.dtype}", location=here())
+    if not source.ndim:
+        return Extremum(elementwise("add", source, 0.0), filled((), 0, int64))
+    axis = axis_of(dim, source.ndim)
+    row = movedim(source, axis, -1)
+    steps = arange(row.shape[-1])
+    earlier = elementwise("le", steps.unsqueeze(0), steps.unsqueeze(1))
+    prefixes = where(earlier, row.unsqueeze(-2), outside)
+    found = sub(row.shape[-1] - 1, place(flip(prefixes, -1), -1))
+    index = movedim(elementwise("minimum", found, steps), -1, axis)
+    return Extremum(gather(source, axis, index), index)
 
 
 _MOST_DOUBLE, _LEAST_DOUBLE = sys.float_info.max, sys.float_info.min
