@@ -162,9 +162,48 @@ def test_what_is_no_dtype_is_refused() -> None:
     for wrong in ("float16", "bfloat16", "flaot32", "nowhere"):
         with pytest.raises(sg.SymgradError, match="not a dtype that symgrad supports"):
             x.to(wrong)
-    for name in ("int8", "int64"):
-        with pytest.raises(sg.SymgradError, match="& of integers, none of which is a known number"):
+    for name in ("int32", "int64"):
+        with pytest.raises(sg.SymgradError, match="bits, none of which is a known number"):
             x.to(name) & x.to(name)
+
+
+@pytest.mark.parametrize("name", ["uint8", "int8", "int16"])
+@pytest.mark.parametrize("symbol", ["and", "or", "xor"])
+def test_bits_of_two_unknown_integers_are_those_of_numpy(name: str, symbol: str) -> None:
+    """All pairs of 8 bits, and of 16 those around the places where bits change."""
+    limits = np.iinfo(name)
+    ends = {sign * 2**place + by for place in range(16) for sign in (1, -1) for by in (-1, 0, 1)}
+    short = range(limits.min, limits.max + 1) if limits.bits == 8 else ends
+    values = np.array([one for one in short if limits.min <= one <= limits.max], name)
+    left, right = np.meshgrid(values, values)
+    method = f"__{symbol}__"
+    found = getattr(sg.tensor(left), method)(sg.tensor(right))
+    wanted = getattr(left, method)(right)
+    assert found.numpy().dtype == wanted.dtype
+    np.testing.assert_array_equal(found.numpy(), wanted)
+
+
+@pytest.mark.parametrize(
+    ("mask", "verdict"),
+    [
+        (lambda a, b: a & b, sg.PROVED), (lambda a, b: a + b - (a | b), sg.PROVED),
+        (lambda a, b: a | b, sg.REFUTED), (lambda a, b: a ^ b, sg.REFUTED),
+        (lambda a, b: b, sg.REFUTED),
+    ],
+)  # fmt: skip
+def test_a_mask_of_bits_of_two_tensors(mask: Any, verdict: Any) -> None:
+    class Masked(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, a: Any, b: Any) -> Any:
+            ctx.save_for_backward(a, b)
+            return x * (a & b)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * mask(*ctx.saved_tensors), None, None
+
+    report = sg.verify(Masked, "n", "u8[n]", "u8[n]", suggest=False)
+    assert report.verdict == verdict, str(report)
 
 
 DEFAULTS = (

@@ -41,7 +41,7 @@ _LARGEST = 2**62
 
 
 def _on_bits(symbol: str, operands: Sequence[Any], dtype: DType) -> Tensor:
-    """Of integers, one of which is known: quotients and remainders of the other one."""
+    """Of integers: by quotients and remainders; both unknown, bit by bit."""
     if symbol == "~":
         full = -1 if dtype.is_signed else 2 ** (8 * dtype.itemsize) - 1
         return elementwise("sub", fresh(as_node(full, dtype)), *operands)
@@ -55,9 +55,41 @@ def _on_bits(symbol: str, operands: Sequence[Any], dtype: DType) -> Tensor:
         found = as_tensor(_OF_BITS[symbol](wide, int(known))).node
         whole = session.expand(found, broadcast_shapes(number.shape, node.shape))
         return fresh(session.cast(whole, dtype))
-    raise UnsupportedOpError(
-        f"{symbol} of integers, none of which is a known number", location=here()
-    )
+    if dtype.bits > _MOST_BITS:
+        raise UnsupportedOpError(
+            f"{symbol} of integers of {dtype.bits} bits, none of which is a known number",
+            location=here(),
+        )
+    left, right = (fresh(current().cast(as_node(one, dtype), int64)) for one in operands)
+    return fresh(current().cast(_OF_TWO[symbol](left, right, dtype).node, dtype))
+
+
+def _common(left: Tensor, right: Tensor, dtype: DType) -> Tensor:
+    """``left & right``, bit by bit: the last bit of signed integers counts below zero."""
+    total: Any = 0
+    for place in range(dtype.bits):
+        power = 2**place
+        own, other = (elementwise("floordiv", one, power) for one in (left, right))
+        both = elementwise("mul", elementwise("mod", own, 2), elementwise("mod", other, 2))
+        last = dtype.is_signed and place == dtype.bits - 1
+        total = elementwise("add", elementwise("mul", both, -power if last else power), total)
+    return total  # type: ignore[no-any-return]
+
+
+def _either(left: Tensor, right: Tensor, dtype: DType) -> Tensor:
+    whole = elementwise("add", left, right)
+    return elementwise("sub", whole, _common(left, right, dtype))
+
+
+def _differing(left: Tensor, right: Tensor, dtype: DType) -> Tensor:
+    whole = elementwise("add", left, right)
+    return elementwise("sub", whole, elementwise("mul", _common(left, right, dtype), 2))
+
+
+_MOST_BITS = 16
+_OF_TWO: dict[str, Callable[[Tensor, Tensor, DType], Tensor]] = {
+    "&": _common, "|": _either, "^": _differing,
+}  # fmt: skip
 
 
 def _bitwise(symbol: str, call: Callable[..., Tensor], *names: str) -> Callable[..., Any]:
@@ -69,7 +101,7 @@ def _bitwise(symbol: str, call: Callable[..., Tensor], *names: str) -> Callable[
             raise DTypeError(f"{symbol} takes bools and integers, not {dtype}", location=here())
         return call(*operands)
 
-    bitwise.__doc__ = f"``{symbol}`` of bools, and of integers of which one is known."
+    bitwise.__doc__ = f"``{symbol}`` of bools, and of integers: one known, or of few bits."
     return operation(*names, inplace=True, elementwise=True)(bitwise)
 
 

@@ -157,7 +157,7 @@ def _running(
     if not source.dtype.is_float:
         raise UnsupportedOpError(f"{name} takes floats, not {source.dtype}", location=here())
     if not source.ndim:
-        return Extremum(elementwise("add", source, 0.0), filled((), 0, int64))
+        return Extremum(elementwise("add", source, 0.0), filled(0, (), int64))
     axis = axis_of(dim, source.ndim)
     row = movedim(source, axis, -1)
     steps = arange(row.shape[-1])
