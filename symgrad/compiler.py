@@ -261,7 +261,7 @@ def _for_all_sizes(request: Request, suggest: bool) -> Report:
 def _for_values(request: Request, suggest: bool) -> Report:
     """The verdict for all values of plain numbers, and for those that are told apart."""
     from symgrad.arguments import with_other_values
-    from symgrad.quantify import for_all_values
+    from symgrad.quantify import for_all_values, with_named_numbers
 
     def judge(one: Request) -> Report:
         return _for_guesses(one, suggest=False)
@@ -272,7 +272,8 @@ def _for_values(request: Request, suggest: bool) -> Report:
     found = for_all_values(
         request, lambda repaired: _for_guesses(request, suggest and repaired), judge, first
     )  # fmt: skip
-    return with_other_values(request, found, judge, first)
+    report = with_other_values(request, found, judge, first)
+    return with_named_numbers(request, report, judge, first) if suggest else report
 
 
 def _with_repairs_for_all(request: Request, report: Report) -> Report:

@@ -28,7 +28,15 @@ import numpy as np
 from symgrad.budgets import MOST_REGIONS
 from symgrad.deadline import TimeUp, part
 from symgrad.errors import SymgradError
-from symgrad.frontend.plain import Region, Union, numbers, union, with_regions, with_values
+from symgrad.frontend.plain import (
+    Region,
+    Union,
+    numbers,
+    stated_numbers,
+    union,
+    with_regions,
+    with_values,
+)
 from symgrad.frontend.request import Request
 from symgrad.frontend.state import changes_of
 from symgrad.frontend.trace import trace_request
@@ -322,6 +330,58 @@ class _Search:
         sample = with_values(self.request, {name: one.value for name, one in regions.items()})
         general, found = self._judged(self.request, regions, trace_request(sample))
         return Piece(general, regions), found
+
+
+def with_named_numbers(request: Request, report: Report, judge: Judge, first: Judge) -> Report:
+    """A report on stated numbers, with repairs that were proved for more values where there are.
+
+    Such repairs read a number where the others have its value.  They have no more lines, and hold
+    at the stated values under nothing more.  ``first``: judges many values, and looks for repairs;
+    ``judge``: judges what is repaired, at the stated values.
+    """
+    values = stated_numbers(request) if report.repaired is not None else {}
+    search = _Search(request, lambda _: report, first, first, values)
+    plain = trace_request(request) if values else None
+    todo = [[*values]]
+    for _ in range(MOST_REGIONS):
+        names = todo.pop(0) if todo else []
+        if not names or plain is None:
+            break
+        regions = {name: Region(name, values[name]) for name in names}
+        _, found = search._judged(request, regions, plain)
+        general = Quantified(report, general=found, regions=regions)
+        named = with_general_repairs(report, general)
+        if named is not None and _is_as_good(named, report, judge, request):
+            return named
+        todo += [one for one in _fewer(regions) if one not in todo]
+    return report
+
+
+def _fewer(regions: Mapping[str, Region]) -> list[list[str]]:
+    """The names of fewer numbers: those that are not settled, the reals, all but one."""
+    for dropped in (
+        {name for name, region in regions.items() if region.settled},
+        {name for name, region in regions.items() if region.whole},
+    ):
+        if dropped and len(dropped) < len(regions):
+            return [[name for name in regions if name not in dropped]]
+        if dropped:
+            return []
+    return [[name for name in regions if name != one] for one in regions]
+
+
+def _is_as_good(named: Report, report: Report, judge: Judge, request: Request) -> bool:
+    """Do other repairs hold where those of a report do, in as few lines?"""
+    if named.repaired is None or report.repaired is None:
+        return False
+    after = judge(request.of(named.repaired.function))
+    for name, code in report.repaired.codes.items():
+        own, new = report.inputs[name], after.inputs.get(name)
+        known = {one.text for one in (*own.conditions, *own.suggested_under)}
+        longer = named.repaired.codes.get(name, "").count("\n") > code.count("\n")
+        if longer or not new or any(one.text not in known for one in new.conditions):
+            return False
+    return True
 
 
 def with_general_repairs(report: Report, found: Quantified) -> Report | None:

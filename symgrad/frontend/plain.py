@@ -269,6 +269,16 @@ def numbers(request: Request) -> dict[str, int | float]:
     }  # fmt: skip
 
 
+def stated_numbers(request: Request) -> dict[str, int | float]:
+    """The plain numbers of a request that somebody stated."""
+    sizes = {*request.sizes, *request.batches.values()}
+    return {
+        one.name: one.value for one in request.arguments
+        if one.given and not one.is_tensor and one.name not in sizes
+        and type(one.value) in (int, float) and math.isfinite(one.value)
+    }  # fmt: skip
+
+
 def defaults(request: Request) -> dict[str, Any]:
     """The plain arguments of forward that nobody stated, and their defaults."""
     known = {one.name: one for one in request.arguments}
@@ -315,7 +325,7 @@ def _with(
     known = {one.name for one in request.arguments}
     passed = defaults(request)
     arguments = tuple(
-        replace(one, value=values[one.name]) if _is_default(one, values) else one
+        replace(one, value=values[one.name]) if _is_replaced(one, values) else one
         for one in request.arguments
     )
     left = tuple(
@@ -355,8 +365,11 @@ def by_place(request: Request) -> Request:
     return replace(request, arguments=tuple(passed))
 
 
-def _is_default(one: Argument, values: Mapping[str, Any]) -> bool:
-    return one.name in values and not one.is_tensor and not one.given
+def _is_replaced(one: Argument, values: Mapping[str, Any]) -> bool:
+    """Does another value take an argument's place?  Not that of an absent tensor."""
+    if one.name not in values or one.is_tensor:
+        return False
+    return not one.given or type(one.value) in (int, float)
 
 
 def as_numbers(

@@ -40,7 +40,7 @@ from symgrad.pasting.slips import Failure, failure
 from symgrad.pasting.tokens import token_edits
 from symgrad.proof.repair.suggest import Offer, Scope, Spell
 from symgrad.proof.repair.trials import Trials
-from symgrad.proof.report.records import Condition, InputReport, Repaired, Report
+from symgrad.proof.report.records import Condition, Finding, InputReport, Repaired, Report
 from symgrad.proof.report.verdict import Verdict
 from symgrad.proof.verify import VerifyOptions, proved_under, subject_of, verify_function
 from symgrad.proof.words.code import CodeWriter
@@ -126,8 +126,8 @@ def _accepts(
 ) -> Callable[[AnyFunction], bool]:
     """Is a changed Function right, and worse nowhere?
 
-    What was ``wrong`` is PROVED then.  What a report on all of ``function`` proves of another
-    gradient, or of the protocol, it proves as well, and under nothing more.
+    What was ``wrong`` is PROVED then; all else is judged as ``function`` is as a whole, and what
+    the report proves it proves under nothing more.
     """
 
     @cache
@@ -136,9 +136,11 @@ def _accepts(
 
     def kept(name: str, after: InputReport) -> bool:
         own = report.inputs.get(name)
-        return _is_kept(own, after) or _is_kept(before().inputs.get(name), after)
+        return bool(own and _is_kept(own, after)) or _is_kept(before().inputs.get(name), after)
 
-    protocol = {finding.name: finding.verdict for finding in report.protocol}
+    def held(after: Finding) -> bool:
+        known = [one.verdict for one in before().protocol if one.name == after.name]
+        return after.verdict <= (known or [Verdict.PROVED])[0]
 
     def accepts(changed: AnyFunction) -> bool:
         try:
@@ -146,13 +148,10 @@ def _accepts(
             return (
                 after.inputs.keys() >= {*wrong}
                 and all(
-                    one.verdict is Verdict.PROVED if name in wrong else kept(name, one)
+                    bool(one) if name in wrong else kept(name, one)
                     for name, one in after.inputs.items()
                 )
-                and all(
-                    finding.verdict <= protocol.get(finding.name, Verdict.PROVED)
-                    for finding in after.protocol
-                )
+                and all(bool(finding) or held(finding) for finding in after.protocol)
             )
         except (SymgradError, ArithmeticError, TypeError, ValueError):
             return False

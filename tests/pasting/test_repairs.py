@@ -191,6 +191,31 @@ def test_numbers_keep_their_names(tmp_path: Path) -> None:
     assert "1.7" not in right
 
 
+STATED = """class Op(sg.Function):
+    @staticmethod
+    def forward(ctx, x, scale, power):
+        ctx.save_for_backward(x)
+        ctx.scale, ctx.power = scale, power
+        return scale * x ** power
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * x ** (ctx.power - 1), None, None
+"""
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.0, 3, 0.75])
+def test_a_stated_number_is_read_from_where_it_is_kept(tmp_path: Path, scale: float) -> None:
+    """Whatever else has its value: no other scale makes the repaired class wrong."""
+    report, right = repaired(tmp_path, STATED, "n", static={"scale": scale, "power": 2})
+    found = report.inputs["x"]
+    assert "ctx.scale" in (found.suggestion or "")
+    assert all("scale" not in one.text for one in found.suggested_under)
+    other = loaded(tmp_path / "other.py", right.removeprefix(HEAD))
+    assert sg.verify(other, "n", static={"scale": -0.3, "power": 2}).verdict is sg.PROVED
+
+
 def test_a_line_that_fails_is_repaired_alone(tmp_path: Path) -> None:
     text = """class Op(sg.Function):
     @staticmethod
