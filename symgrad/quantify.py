@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symgrad.budgets import MOST_REGIONS
-from symgrad.deadline import TimeUp, part
+from symgrad.budgets import MOST_NAMINGS, MOST_REGIONS
+from symgrad.deadline import TimeUp, check, part
 from symgrad.errors import SymgradError
 from symgrad.frontend.plain import (
     Region,
@@ -340,12 +340,26 @@ def with_named_numbers(request: Request, report: Report, judge: Judge, first: Ju
     ``judge``: judges what is repaired, at the stated values.
     """
     values = stated_numbers(request) if report.repaired is not None else {}
+    if not values:
+        return report
+    try:
+        named = _with_named_numbers(request, report, judge, first, values)
+    except (SymgradError, TimeUp):
+        check()  # was it the limit of the verdict?
+        return report
+    return report if named is None else named
+
+
+def _with_named_numbers(
+    request: Request, report: Report, judge: Judge, first: Judge,
+    values: Mapping[str, int | float],
+) -> Report | None:  # fmt: skip
     search = _Search(request, lambda _: report, first, first, values)
-    plain = trace_request(request) if values else None
+    plain = trace_request(request)
     todo = [[*values]]
-    for _ in range(MOST_REGIONS):
+    for _ in range(MOST_NAMINGS):
         names = todo.pop(0) if todo else []
-        if not names or plain is None:
+        if not names:
             break
         regions = {name: Region(name, values[name]) for name in names}
         _, found = search._judged(request, regions, plain)
@@ -354,20 +368,17 @@ def with_named_numbers(request: Request, report: Report, judge: Judge, first: Ju
         if named is not None and _is_as_good(named, report, judge, request):
             return named
         todo += [one for one in _fewer(regions) if one not in todo]
-    return report
+    return None
 
 
 def _fewer(regions: Mapping[str, Region]) -> list[list[str]]:
-    """The names of fewer numbers: those that are not settled, the reals, all but one."""
-    for dropped in (
-        {name for name, region in regions.items() if region.settled},
-        {name for name, region in regions.items() if region.whole},
-    ):
-        if dropped and len(dropped) < len(regions):
-            return [[name for name in regions if name not in dropped]]
-        if dropped:
-            return []
-    return [[name for name in regions if name != one] for one in regions]
+    """The names of fewer numbers: those that are not settled; the reals, and all but one."""
+    loose = [name for name, region in regions.items() if not region.settled]
+    if len(loose) < len(regions):
+        return [loose]
+    real = [name for name, region in regions.items() if not region.whole]
+    others = [[name for name in regions if name != one] for one in regions]
+    return [real, *others] if real and len(real) < len(regions) else others
 
 
 def _is_as_good(named: Report, report: Report, judge: Judge, request: Request) -> bool:
