@@ -163,6 +163,16 @@ def batch_norm(dtype: DType = float32) -> Graph:
     )  # fmt: skip
 
 
+def pairs(dtype: DType = float32) -> Graph:
+    """A function of the distance of each pair of rows, and its mean over one of them."""
+    b = Builder(dtype)
+    x, y = b.input("x", N, K), b.input("y", M, K)
+    wide = b.graph.expand(y, (N, M, K))
+    difference = b.spread(x, wide, 1) - wide
+    kernel = b.named("kernel", b.apply("exp", -b.total(difference * difference)))
+    return b.outputs(kernel=kernel, mean=b.mean(kernel))
+
+
 def each_sample(dtype: DType = float32) -> Graph:
     """The gradient of a layer's weight for each row: a product, its slope, times the row."""
     b = Builder(dtype)
@@ -176,6 +186,6 @@ PROGRAMS = {
     program.__name__: program
     for program in (
         gelu, softmax_forward, softmax_backward, softmax, layer_norm, cross_entropy, linear,
-        attention, batch_norm,
+        attention, batch_norm, pairs,
     )
 }  # fmt: skip

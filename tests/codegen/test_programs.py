@@ -90,11 +90,11 @@ def test_a_block_of_a_product_does_not_lie_where_one_row_is_kept(
         np.testing.assert_allclose(kernel(feeds, sizes)[0], wanted[0], tolerance, tolerance)
 
 
-@pytest.mark.parametrize(("n", "m", "k"), [(1203, 301, 37), (1203, 301, 320)])
+@pytest.mark.parametrize(("n", "m", "k"), [(1203, 301, 7), (1203, 301, 37), (1203, 301, 320)])
 def test_same_bits_for_any_number_of_threads(
     kernels: dict[str, Kernel], n: int, m: int, k: int
 ) -> None:
-    """Sums of products over groups of rows, and products by rows of their own."""
+    """Sums over few and many terms, sums of products over groups of rows and by rows of their own."""
     sizes = {"n": n, "m": m, "k": k, "b": 3}
     for name, kernel in kernels.items():
         if name.startswith("attention"):

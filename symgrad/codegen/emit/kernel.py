@@ -31,6 +31,7 @@ from symgrad.codegen.names import Names, comment_text
 from symgrad.codegen.program.definitions import Definition, KernelProgram, build_program
 from symgrad.codegen.schedule.interchange import interchange
 from symgrad.codegen.schedule.items import PRODUCT
+from symgrad.codegen.schedule.lanes import along_lanes
 from symgrad.codegen.schedule.owned import own_rows
 from symgrad.codegen.schedule.rows import Rows, plan_rows
 from symgrad.codegen.schedule.scheduler import Schedule, schedule
@@ -117,8 +118,11 @@ def emit_kernel(
     shapes = {tensor: shape for tensor, (_, shape) in program.arrays.items()}
     rows = plan_rows(entries, shapes)
     interchanged = {loop: made for loop in rows if (made := interchange(scheduled, loop))}
-    owned = {loop: mine for loop in rows if (mine := own_rows(scheduled, loop))}
-    for one in owned.values():
+    others = {
+        loop: other for loop in rows
+        if (other := own_rows(scheduled, loop) or along_lanes(scheduled, loop))
+    }  # fmt: skip
+    for one in others.values():
         rows.update(plan_rows(one.entries, shapes))
     storage = allocate(entries)
     sizes = sizes or SizeNames(_sizes(graph))
@@ -127,7 +131,7 @@ def emit_kernel(
         context.arrays[number] = replace(context.arrays[number], by_value=BY_NAME[dtype])
     _name_loops(context, scheduled, storage)
     nests = Nests(context, program, storage)
-    statements = OuterLoops(nests, rows, interchanged, owned).write(entries)
+    statements = OuterLoops(nests, rows, interchanged, others).write(entries)
     statuses = (OUT_OF_RANGE,) if program.checks else ()
     if context.limits:
         statuses = (*statuses, TOO_LARGE)

@@ -48,7 +48,7 @@ from symgrad.codegen.schedule.loops import Entry, Loop
 from symgrad.codegen.schedule.scheduler import bodies
 from symgrad.codegen.schedule.storage import Storage
 from symgrad.ir.dim import Atom, Axis, Dim
-from symgrad.ir.expr import Call, Expr, Literal, Reduce, postorder
+from symgrad.ir.expr import Access, Call, Expr, Literal, Reduce, postorder
 
 
 class Nests:
@@ -210,6 +210,8 @@ class Nests:
         if item.role == PRODUCT:
             return self.program.names.get(item.target.body, "product")
         value = item.result
+        if isinstance(value, Access):
+            return f"{self.context.arrays[value.tensor].name}_copy"
         default = DEFAULT_NAMES[value.kind] if isinstance(value, Reduce) else "kept"
         return self.program.names.get(value) or self.hints.get(value, default)
 

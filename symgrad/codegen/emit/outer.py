@@ -35,10 +35,10 @@ from symgrad.codegen.emit.ctree import (
 from symgrad.codegen.emit.groups import Groups, Tiles, parallel_clause
 from symgrad.codegen.emit.nests import Nests
 from symgrad.codegen.emit.reductions import SUM_BLOCK
+from symgrad.codegen.schedule.alternative import Alternative, alternative_storage
 from symgrad.codegen.schedule.interchange import Interchanged, interchanged_storage
 from symgrad.codegen.schedule.items import PRODUCT, Item
 from symgrad.codegen.schedule.loops import Entry, Loop
-from symgrad.codegen.schedule.owned import Owned, owned_storage
 from symgrad.codegen.schedule.rows import Rows
 from symgrad.ir.dim import Axis, Dim
 
@@ -48,11 +48,11 @@ class OuterLoops:
 
     def __init__(
         self, nests: Nests, rows: Mapping[Loop, Rows], interchanged: Mapping[Loop, Interchanged],
-        owned: Mapping[Loop, Owned],
+        others: Mapping[Loop, Alternative],
     ) -> None:  # fmt: skip
         self._rows = rows
         self._interchanged = interchanged
-        self._owned = owned
+        self._others = others
         self.nests = nests
         self.context = nests.context
         self.scalars = nests.scalars
@@ -94,8 +94,8 @@ class OuterLoops:
         if loop.sequential:
             self.nests.loop(loop)
             return
-        if loop in self._owned:
-            self._either(loop, self._owned[loop])
+        if loop in self._others:
+            self._either(loop, self._others[loop])
             return
         interchanged = None if self._rows[loop].flat else self._interchanged.get(loop)
         if interchanged is None:
@@ -137,44 +137,49 @@ class OuterLoops:
             tiles.write_tiles()
         nests.storage, nests.items = whole, items
 
-    def _either(self, loop: Loop, owned: Owned) -> None:
-        """Products by rows of their own results or as sums over groups, whichever moves less."""
+    def _either(self, loop: Loop, other: Alternative) -> None:
+        """The loop, or what takes its place for some sizes."""
         declared = {
             item: self.nests.declare(item)
             for item in loop.items
             if item.reduced and not item.outside and not item.inside and item.role != PRODUCT
         }
-        tests = [
-            Binary("<=", self.context.dim(length), self.context.dim(most))
-            for length, most in owned.conditions
-            if not most.at_least(length)
-        ]
-        never = any((length - most).at_least(1) for length, most in owned.conditions)
-        if never:
+        if any((length - most).at_least(1) for length, most in other.conditions):
             self._as_rows(loop, declared)
             return
-        own = self.nests.inside(frozenset(), lambda: self._as_owned(owned, declared))
+        tests = self._tests(other)
+        first = self.nests.inside(frozenset(), lambda: self._as_other(other, declared))
         if not tests:
-            self.scalars.add(Block(tuple(own)))
-            for item in owned.items:
+            self.scalars.add(Block(tuple(first)))
+            for item in other.items:
                 self.nests.complete(item)
             return
-        summed = self.nests.inside(frozenset(), lambda: self._as_rows(loop, declared))
+        second = self.nests.inside(frozenset(), lambda: self._as_rows(loop, declared))
         condition = Text(" && ".join(map(expression_text, tests)))
-        self.scalars.add(If(condition, tuple(own), tuple(summed)))
+        self.scalars.add(If(condition, tuple(first), tuple(second)))
 
-    def _as_owned(self, owned: Owned, declared: Mapping[Item, str]) -> None:
-        """The loops that multiply by rows of the results."""
+    def _tests(self, other: Alternative) -> list[Expression]:
+        """What says which of two arrangements is better, where it is not known."""
+        tests: list[Expression] = [
+            Binary("<=", self.context.dim(length), self.context.dim(most))
+            for length, most in other.conditions
+            if not most.at_least(length)
+        ]
+        short = [length for length in other.short if length.constant is None]
+        return tests + [Binary("<", self.context.dim(one), name("SHORT_ROW")) for one in short]
+
+    def _as_other(self, other: Alternative, declared: Mapping[Item, str]) -> None:
+        """The entries that take the place of a loop."""
         nests, whole = self.nests, self.nests.storage
         items, arrays = dict(nests.items), dict(self.context.arrays)
-        nests.storage = owned_storage(owned, whole)
-        for old, new in owned.items.items():
+        nests.storage = alternative_storage(other, whole)
+        for old, new in other.items.items():
             if old in nests.arrays and nests.storage.places.get(new) is whole.places.get(old):
                 nests.arrays[new] = nests.arrays[old]
         self._allocate()
-        nests.items.update({i.value: i for i in owned.items.values() if i.value is not None})
-        named = {owned.items[old]: variable for old, variable in declared.items()}
-        nests.entries(owned.entries, lambda loop: self._as_rows(loop, named))
+        nests.items.update({i.value: i for i in nests.storage.paths if i.value is not None})
+        named = {other.items[old]: variable for old, variable in declared.items()}
+        nests.entries(other.entries, lambda loop: self._as_rows(loop, named))
         nests.storage, nests.items = whole, items
         self.context.arrays.update(arrays)
 

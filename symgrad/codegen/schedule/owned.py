@@ -9,32 +9,19 @@ is kept instead, and a loop of its own multiplies it, by blocks of the rows of t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 from symgrad.codegen.program.patterns import Contraction
-from symgrad.codegen.schedule.items import PRODUCT, Item, Items
-from symgrad.codegen.schedule.loops import Entry, Loop, arrange
+from symgrad.codegen.schedule.alternative import Alternative
+from symgrad.codegen.schedule.items import PRODUCT, Items
+from symgrad.codegen.schedule.loops import Loop, arrange
 from symgrad.codegen.schedule.scheduler import Schedule
-from symgrad.codegen.schedule.storage import Storage, allocate
 from symgrad.ir.dim import Axis, Dim, product
 
 MOST_SUMS = 4  # results that groups of rows add up to
 
 
-@dataclass(frozen=True)
-class Owned:
-    """The entries that take the place of a loop, and its items by those that stand for them.
-
-    ``conditions``: each number is at most the other where these entries are the better choice.
-    """
-
-    entries: tuple[Entry, ...]
-    items: Mapping[Item, Item]
-    conditions: tuple[tuple[Dim, Dim], ...]
-
-
-def own_rows(schedule: Schedule, loop: Loop) -> Owned | None:
+def own_rows(schedule: Schedule, loop: Loop) -> Alternative | None:
     """The loop without reduced products; None where it has none, or they stay."""
     summed = [item for item in loop.items if item.role == PRODUCT and item.reduced]
     if not summed:
@@ -49,7 +36,7 @@ def own_rows(schedule: Schedule, loop: Loop) -> Owned | None:
     conditions: dict[tuple[Dim, Dim], None] = {}
     for item in summed:
         conditions.update(dict.fromkeys(_conditions(item.pattern(Contraction))))
-    return Owned(arrange(mine), items, tuple(conditions))
+    return Alternative(arrange(mine), items, tuple(conditions))
 
 
 def _conditions(pattern: Contraction) -> Iterable[tuple[Dim, Dim]]:
@@ -65,12 +52,3 @@ def _conditions(pattern: Contraction) -> Iterable[tuple[Dim, Dim]]:
 
 def _count(axes: Iterable[Axis]) -> Dim:
     return product([axis.extent for axis in axes])
-
-
-def owned_storage(owned: Owned, whole: Storage) -> Storage:
-    """Where values live: as in the whole kernel where others read them."""
-    needs = (need.item for item in whole.paths if item not in owned.items for need in item.needs)
-    elsewhere = {item: owned.items[item] for item in needs if item in owned.items}
-    local = allocate(owned.entries, elsewhere.values())
-    places = {new: whole.places[old] for old, new in elsewhere.items() if old in whole.places}
-    return Storage(local.paths, {**local.places, **places}, local.dropped, local.overwrites)
