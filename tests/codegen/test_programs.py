@@ -94,7 +94,7 @@ def test_a_block_of_a_product_does_not_lie_where_one_row_is_kept(
 def test_same_bits_for_any_number_of_threads(
     kernels: dict[str, Kernel], n: int, m: int, k: int
 ) -> None:
-    """Sums over few and many terms, sums of products over groups of rows and by rows of their own."""
+    """Sums of few and many terms; products by rows of their own and as sums over groups."""
     sizes = {"n": n, "m": m, "k": k, "b": 3}
     for name, kernel in kernels.items():
         if name.startswith("attention"):
