@@ -123,6 +123,8 @@ SOUGHT_EXTENTS = (16_384, 400, 64, 24)
 """Up to which value one, two, three or four sizes are looked for that a case can have."""
 SOUGHT_SIZES = 400
 """Choices of them that are tried."""
+LEAST_SIZES = 24
+"""Choices of the sizes that conditions speak of, and of the others, for a small point."""
 SOUGHT_ELEMENTS = 16_384
 """Elements of all inputs of such a point together."""
 LARGEST_BOUND = 4096

@@ -61,6 +61,30 @@ class SizeCondition:
         return SizeCondition(left, self.relation, right)
 
 
+def strongest(conditions: Sequence[SizeCondition]) -> list[SizeCondition]:
+    """The conditions without those that another one implies: ``4 <= c`` of ``2 <= c``, ``4 <= c``.
+
+    For printing: a bound is only compared with bounds.
+    """
+    found = list(dict.fromkeys(conditions))
+    for one in tuple(found):
+        own = _excess(one)
+        others = [value for c in found if c is not one and (value := _excess(c)) is not None]
+        if own is not None and any((own - value).at_least(0) for value in others):
+            found.remove(one)
+    return found
+
+
+def _excess(condition: SizeCondition) -> Dim | None:
+    """What is at least 0 exactly if a bound holds; None for any other condition."""
+    least, most = condition.left, condition.right
+    if condition.relation in (">", ">="):
+        least, most = most, least
+    if condition.relation in ("<=", ">="):
+        return most - least
+    return most - least - 1 if condition.relation in ("<", ">") else None
+
+
 @dataclass(frozen=True)
 class Gradient:
     """What backward returned for one tensor input.

@@ -38,7 +38,13 @@ from symgrad.errors import (
     is_limit,
 )
 from symgrad.ir.assume import Assumption, check_square
-from symgrad.ir.function import FunctionCase, FunctionGraphs, Gradient, SizeCondition
+from symgrad.ir.function import (
+    FunctionCase,
+    FunctionGraphs,
+    Gradient,
+    SizeCondition,
+    strongest,
+)
 from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.rewrite import rewrite
 from symgrad.ops.record import get
@@ -407,7 +413,7 @@ def _hear(
 
 def hear(opinions: Opinions, one: JudgedCase, where: str = "") -> None:
     """An opinion on the gradients of a case."""
-    sizes = " and ".join(map(str, one.case.conditions))
+    sizes = " and ".join(map(str, strongest(one.case.conditions)))
     opinions.on_gradients(
         one.subject, one.judgements, f"{f' ({sizes})' if sizes else ''}{where}",
         show=lambda found: shown(one, found),
@@ -636,7 +642,7 @@ def _notes(
 ) -> list[str]:
     notes = _draws(graphs)
     for case in graphs.refused:
-        sizes = " and ".join(map(str, case.conditions)) or "any sizes"
+        sizes = " and ".join(map(str, strongest(case.conditions))) or "any sizes"
         notes.append(f"forward does not accept {sizes}: {case.reason.what}")
     if not graphs.differentiable:
         notes.append("no input has a gradient: nothing was judged")
@@ -767,7 +773,7 @@ def _report(
         location=(gradient.location if gradient is not None else None) or graphs.location,
         cases=tuple(
             CaseReport(
-                " and ".join(map(str, one.case.conditions)) or "always",
+                " and ".join(map(str, strongest(one.case.conditions))) or "always",
                 outcome.verdict,
                 outcome.reason,
                 outcome.method,

@@ -11,7 +11,7 @@ import pytest
 from symgrad.ir.assume import parse_all
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import int64
-from symgrad.ir.function import SizeCondition
+from symgrad.ir.function import SizeCondition, strongest
 from symgrad.ir.graph import Graph, Node
 from symgrad.proof.judge.decide import judge
 from symgrad.proof.oracle.sample import (
@@ -40,6 +40,27 @@ def test_every_size_goes_by_itself_over_1_2_3_5() -> None:
         seen = {(sizes[name], sizes[other]) for sizes in choices}
         for value in (1, 2, 3, 5):
             assert any(a == value and b != a for a, b in seen)
+
+
+@pytest.mark.parametrize(("least", "relation"), [(4, "<="), (7, "<"), (12, "==")])
+def test_small_sizes_are_the_least_that_the_conditions_allow(least: int, relation: str) -> None:
+    sampler = _sampler(conditions=[SizeCondition(Dim.of(least), relation, N)])
+    found = sampler.small_choices(8)
+    assert found[0] == {"n": least + (relation == "<"), "m": 1}
+    assert {"n": found[0]["n"], "m": 2} in found
+    assert all(map(sampler.allows, found))
+
+
+def test_conditions_that_others_imply_are_not_printed() -> None:
+    def bound(left: Dim | int, relation: str, right: Dim | int) -> SizeCondition:
+        return SizeCondition(Dim.of(left), relation, Dim.of(right))
+
+    given = [bound(2, "<=", N), bound(N, ">", 3), bound(4, "<=", N), bound(M, "!=", 1)]
+    given += [bound(N, "<=", 9), bound(5, "<=", N + M)]
+    kept = strongest([*given, given[0]])
+    assert kept == given[2:]
+    grid = [{"n": n, "m": m} for n in range(12) for m in range(4)]
+    assert all(all(c.holds(s) for c in kept) == all(c.holds(s) for c in given) for s in grid)
 
 
 @pytest.mark.parametrize("number", range(4))

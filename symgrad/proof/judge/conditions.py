@@ -30,7 +30,7 @@ from symgrad.errors import SymgradError
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Atom, Dim, Size
 from symgrad.ir.dtype import bool_
-from symgrad.ir.function import SizeCondition
+from symgrad.ir.function import SizeCondition, strongest
 from symgrad.ir.graph import Graph, Node
 from symgrad.ir.rewrite import rewrite
 from symgrad.ops.movement import bare
@@ -96,7 +96,7 @@ def find_conditions(
 
 def _beside(text: str, candidate: Subject, name: str, judged: Judgement) -> list[Condition]:
     """What else the proof under a condition rests on: the case, the conditions, the kinks."""
-    sizes = [one for one in map(str, candidate.conditions) if one != text]
+    sizes = [one for one in map(str, strongest(candidate.conditions)) if one != text]
     known = {one.code for one in judged.conditions if one.excepted and one.code}
     bends = [one for one in kinks(candidate, name, judged.smooth) if one.code not in known]
     found = [*(Condition("size", one) for one in sizes), *judged.conditions, *bends]

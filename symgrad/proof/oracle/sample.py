@@ -21,7 +21,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from symgrad.budgets import KEPT_ELEMENTS, MOST_ELEMENTS, SOUGHT_ELEMENTS
+from symgrad.budgets import KEPT_ELEMENTS, LEAST_SIZES, MOST_ELEMENTS, SOUGHT_ELEMENTS
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType, bool_, int64
@@ -248,10 +248,29 @@ class Sampler:
         return self._choose()
 
     def small_choices(self, limit: int = 60) -> list[dict[str, int]]:
-        """Sizes in order of how many elements they make, for the smallest counterexample."""
+        """Sizes in order of how many elements they make, for the smallest counterexample.
+
+        Where the case's conditions allow none of 1, 2 and 3, those that they speak of are the
+        least that meet them.
+        """
         found = _small_sizes(len(self.symbols))
         choices = (dict(zip(self.symbols, values, strict=True)) for values in found)
-        return list(itertools.islice(filter(self.allows, choices), limit))
+        allowed = list(itertools.islice(filter(self.allows, choices), limit))
+        return allowed or list(itertools.islice(filter(self.allows, self._least_choices()), limit))
+
+    def _least_choices(self) -> list[dict[str, int]]:
+        """The least sizes that meet the conditions, with 1, 2 and 3 for those in none."""
+        spoken = {name for c in self.conditions for name in (*c.left.sizes, *c.right.sizes)}
+        bound = [name for name in self.symbols if name in spoken]
+        free = [name for name in self.symbols if name not in spoken]
+        places = list(itertools.product(range(LEAST_SIZES), repeat=2))
+        least = list(itertools.islice(sought(bound, self.conditions), LEAST_SIZES))
+        others = _small_sizes(len(free))
+        return [
+            dict(zip((*bound, *free), (*least[i], *others[j]), strict=True))
+            for i, j in sorted(places, key=lambda place: (sum(place), place))
+            if i < len(least) and j < len(others)
+        ]
 
     def _planned(self) -> Iterator[tuple[int, ...]]:
         count = len(self.symbols)
