@@ -35,10 +35,10 @@ Task = tuple[Node, tuple[Dim, ...]]
 
 
 class _Missing(Exception):
-    """Lowering needs the element of another node first."""
+    """Lowering needs elements of other nodes first, in this order."""
 
-    def __init__(self, task: Task) -> None:
-        self.task = task
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        self.tasks = tasks
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class Lowering:
                 try:
                     result = self._lower(task, body=body and task == goal)
                 except _Missing as missing:
-                    stack.append(missing.task)
+                    stack.extend(reversed(missing.tasks))
                     continue
                 if body and task == goal:
                     return result
@@ -168,7 +168,7 @@ class Lowering:
             return result
         if op.scalar is None:
             raise GraphError(f"the op {node.op!r} has no meaning in index notation")
-        operands = [self.get(arg, indices) for arg in node.args]
+        operands = self.get_all([(arg, indices) for arg in node.args])
         if not node.dtype.wraps or op.scalar.chooses:
             return self.pool.call(node.op, *operands, dtype=node.dtype)
         wide = (self.pool.integer_cast(operand, int64) for operand in operands)
@@ -192,8 +192,15 @@ class Lowering:
         """The element if it is known; otherwise lowering is suspended until it is."""
         task = (node, indices)
         if (found := self._memo.get(task)) is None:
-            raise _Missing(task)
+            raise _Missing([task])
         return found
+
+    def get_all(self, tasks: Sequence[Task]) -> list[Expr]:
+        """The elements if all are known; otherwise lowering is suspended until they are."""
+        missing = [task for task in tasks if task not in self._memo]
+        if missing:
+            raise _Missing(missing)
+        return [self._memo[task] for task in tasks]
 
     def index(self, node: Node, indices: tuple[Dim, ...]) -> Dim:
         """An element of an integer node as an index expression."""
@@ -220,6 +227,11 @@ class _Reader:
     def read(self, argument: int, *indices: DimLike) -> Expr:
         where = tuple(Dim.of(index) for index in indices)
         return self._lowering.get(self._node.args[argument], where)
+
+    def read_all(self, elements: Sequence[tuple[int, Sequence[DimLike]]]) -> list[Expr]:
+        return self._lowering.get_all(
+            [(self._node.args[one], tuple(Dim.of(i) for i in where)) for one, where in elements]
+        )
 
     def index(self, argument: int, *indices: DimLike) -> Dim:
         node = self._node.args[argument]

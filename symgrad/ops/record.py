@@ -45,6 +45,10 @@ class Reader(Protocol):
         """The element of an argument."""
         ...
 
+    def read_all(self, elements: Sequence[tuple[int, Sequence[DimLike]]]) -> list[Expr]:
+        """Elements of several arguments."""
+        ...
+
     def index(self, argument: int, *indices: DimLike) -> Dim:
         """The element of an integer argument, for use as an index."""
         ...

@@ -190,15 +190,21 @@ def _concat(*arrays: Array, size: SizeOf, axis: int) -> Array:
 
 def _concat_lower(reader: Reader, node: Node, indices: tuple[Dim, ...]) -> Expr:
     axis, pool = node.attributes["axis"], reader.pool
-    parts: list[tuple[Dim, Expr]] = []
-    end = Dim.of(0)
+    place, end = indices[axis], Dim.of(0)
+    limits: list[Dim] = []
+    asked: list[tuple[int, tuple[Dim, ...]]] = []
     for position, arg in enumerate(node.args):
-        local = (*indices[:axis], indices[axis] - end, *indices[axis + 1 :])
+        local = (*indices[:axis], place - end, *indices[axis + 1 :])
         end = end + arg.shape[axis]
-        parts.append((end, reader.read(position, *local)))
-    result = parts[-1][1]
-    for limit, part in reversed(parts[:-1]):
-        result = pool.select(pool.relation("lt", indices[axis], limit), part, result)
+        limits.append(end)
+        asked.append((position, local))
+    numbers = [limit.constant for limit in limits]
+    if place.constant is not None and all(number is not None for number in numbers):
+        found = next((n for n, limit in enumerate(numbers) if place.constant < limit), -1)
+        return reader.read(asked[found][0], *asked[found][1])
+    *others, result = reader.read_all(asked)
+    for limit, part in zip(reversed(limits[:-1]), reversed(others), strict=True):
+        result = pool.select(pool.relation("lt", place, limit), part, result)
     return result
 
 
