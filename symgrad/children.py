@@ -10,6 +10,7 @@ in memory is changed in the child alone.  ``said_by`` waits in the same way for 
 from __future__ import annotations
 
 import faulthandler
+import gc
 import os
 import pickle
 import select
@@ -206,6 +207,7 @@ def _how_ended(code: int, cpu: float | None) -> str:
 def _run(work: Callable[[], Any], pipe: int, cpu: float | None, memory: int | None) -> None:
     """Do the work, write what it returns, and end without what Python does at its end."""
     try:
+        gc.freeze()  # what was there before the fork is not looked through again
         _quiet()
         _limit(cpu, memory)
         text = pickle.dumps((True, work()))

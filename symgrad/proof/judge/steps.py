@@ -24,6 +24,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 
 import numpy as np
 
@@ -69,6 +70,8 @@ _FACTORS = frozenset(("mul", "einsum", "div", "square"))
 """Ops whose results are small where an operand is, though nothing cancels."""
 _RATIONAL = frozenset(("add", "sub", "mul", "div", "neg", "square", "reciprocal", "sum", "einsum"))
 """Ops that make rational functions, also of sums, of their operands."""
+_ROOM = 16
+"""Marks for which there is room at first."""
 _SHALLOW = 2
 """How many depths are tried for nodes that are hardly equal."""
 Depths = Iterable[tuple[int, bool]]
@@ -328,9 +331,11 @@ class Classes:
             value = values.get(node)
             if value is None or not np.all(np.isfinite(value)):
                 return None
-            weights = np.random.default_rng(value.shape).uniform(0.5, 1.5, value.shape)
             with np.errstate(all="ignore"):
-                found += [float(np.sum(value * weights)), float(np.sum(np.abs(value)))]
+                found += [
+                    float(np.sum(value * _weights(value.shape))),
+                    float(np.sum(np.abs(value))),
+                ]
         return np.asarray(found) if found else None
 
     def _vanishes(self, node: Node) -> bool:
@@ -486,14 +491,18 @@ class _Members:
     """First nodes of one shape, to be found by their marks: sorted by each number of these."""
 
     def __init__(self, length: int) -> None:
-        self._all: list[tuple[Node, Array]] = []
+        self._nodes: list[Node] = []
+        self._marks = np.empty((_ROOM, length))
         self._sorted: list[list[tuple[float, int]]] = [[] for _ in range(length)]
 
     def add(self, node: Node, mark: Array) -> None:
         """One more."""
         for ordered, value in zip(self._sorted, mark.tolist(), strict=True):
-            insort(ordered, (value, len(self._all)))
-        self._all.append((node, mark))
+            insort(ordered, (value, len(self._nodes)))
+        if len(self._nodes) == len(self._marks):
+            self._marks = np.concatenate([self._marks, np.empty_like(self._marks)])
+        self._marks[len(self._nodes)] = mark
+        self._nodes.append(node)
 
     def like(self, mark: Array) -> list[Node]:
         """Those of nearly the same mark, the first that was added first."""
@@ -503,13 +512,24 @@ class _Members:
         near = ordered[
             bisect_left(ordered, (low, -1)) : bisect_right(ordered, (high, len(ordered)))
         ]
-        found = (self._all[place] for place in sorted(place for _, place in near))
-        return [node for node, other in found if _alike(other, mark)]
+        places = sorted(place for _, place in near)
+        alike = _alike(self._marks[places], mark)
+        return [
+            self._nodes[place] for place, is_alike in zip(places, alike, strict=True) if is_alike
+        ]
 
 
-def _alike(one: Array, other: Array) -> bool:
-    scale = np.maximum(np.abs(one), np.abs(other))
-    return bool(np.all(np.abs(one - other) <= _CLOSE * np.maximum(scale, np.abs(one[1::2]).max())))
+def _alike(marks: Array, mark: Array) -> Array:
+    """Which of some marks are nearly this one."""
+    scale = np.maximum(np.abs(marks), np.abs(mark))
+    largest = np.abs(marks[:, 1::2]).max(axis=1, keepdims=True)
+    return np.asarray(np.all(np.abs(marks - mark) <= _CLOSE * np.maximum(scale, largest), axis=1))
+
+
+@lru_cache(maxsize=512)
+def _weights(shape: tuple[int, ...]) -> Array:
+    """Weights of elements, by which nodes of one sum are told apart."""
+    return np.asarray(np.random.default_rng(shape).uniform(0.5, 1.5, shape))
 
 
 def _mass(op: str, sizes: Sequence[float]) -> float:
