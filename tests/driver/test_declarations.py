@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "lib" / "__init__.py").write_text("")
     (tmp_path / "lib" / "ops.py").write_text(OPS)
     monkeypatch.chdir(tmp_path)
+    for module in [one for one in sys.modules if one.partition(".")[0] == "lib"]:
+        monkeypatch.delitem(sys.modules, module)  # that of another project
     return tmp_path
 
 
