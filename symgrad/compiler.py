@@ -148,7 +148,7 @@ def asked_for(
         return requested(function, specs, static, assume, order)
     facts = {**joined(declared.assume), **joined(assume)}
     try:
-        values = {**declared.values(class_of(function)), **(static or {})}
+        values = {**declared.values(function), **(static or {})}
         return requested(
             function, specs or declared.specs, values, facts, max(order, declared.order or 1)
         )

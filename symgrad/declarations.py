@@ -72,7 +72,7 @@ class Declared:
     replace: Mapping[str, str] = field(default_factory=dict)
     callables: Mapping[str, str] = field(default_factory=dict)
 
-    def values(self, function: type[Function]) -> dict[str, Any]:
+    def values(self, function: Any) -> dict[str, Any]:
         """The plain arguments: values, and functions.  Raises SpecError for names of nothing."""
         own = sys.modules.get(function.__module__)
         functions = {name: reference(given, own)[1] for name, given in self.callables.items()}
