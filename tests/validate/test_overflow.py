@@ -169,10 +169,10 @@ def test_kernels_of_one_array_have_no_limits(name: str) -> None:
         assert validate(*one).limits == ()
 
 
-def test_a_product_of_matrices_says_its_limit() -> None:
+def test_a_product_of_matrices_is_for_all_sizes() -> None:
     outcome = validate(*emitted(KernelPlan("k_linear", programs.linear())))
     assert outcome.validated
-    assert outcome.limits == ("k*m*n < 2**63",)
+    assert outcome.limits == ()
 
 
 @pytest.mark.slow

@@ -51,7 +51,8 @@ static int64_t block_rows(int64_t numbers, int64_t again, int64_t least)
  * what all rows are multiplied by. */
 static int64_t product_groups(int64_t rows, int64_t work, int64_t most)
 {
-    return rows < 64 || rows * work < 4000000 ? 1
+    return rows < 64 ? 1
+        : work < 4000000 / rows ? 1
         : rows < 384 ? 2
         : rows < 2048 ? 4
         : MIN(rows / 1024 * 4, most);
