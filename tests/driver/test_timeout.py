@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import threading
 import time
@@ -81,7 +82,7 @@ CASES = [(Softmax, ("n m",)), (WrongProduct, ("n", "n")), (Scaled, ("n", "n")), 
 
 @pytest.mark.parametrize(("function", "specs"), CASES)
 def test_wherever_it_is_stopped_nothing_false_is_said(function: Any, specs: Any) -> None:
-    sg.verify(function, *specs, timeout=None)  # the first of all takes other ways, before imports
+    importlib.import_module("flint")  # points are consulted in other ways until it is there
     whole, count = judged_until(function, specs, 1e9)
     assert not whole.timed_out
     assert count > 20
