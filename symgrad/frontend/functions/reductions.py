@@ -400,7 +400,7 @@ def finite_shift(input: Any, dim: Any) -> Tensor:
 @operation("logsumexp")
 def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
     """``log(sum(exp(x)))``, shifted by the greatest element where that is finite."""
-    if dim is None:
+    if dim is None or (isinstance(dim, (list, tuple)) and not dim and as_tensor(input).ndim):
         raise refused("logsumexp", "dim", "tuple of ints", dim)
     high = finite_shift(input, dim)
     total = elementwise("log", sum(elementwise("exp", sub(input, high)), dim, True))

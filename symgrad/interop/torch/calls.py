@@ -25,7 +25,7 @@ from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.frontend.unsupported import missing_op
 from symgrad.frontend.views import contiguous_strides
-from symgrad.interop.torch import accepted, beneath, draws, overlaps, strided
+from symgrad.interop.torch import accepted, beneath, draws, overlaps, refused, strided
 from symgrad.interop.torch.constants import (
     inward,
     is_real,
@@ -99,7 +99,10 @@ def call(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         overlaps.check(called, inward(out), (*args, *kwargs.values()))
         return _into(out, call(func, args, {**kwargs, "out": None}))
     own = {key: inward(kwargs[key]) for key in kwargs if key not in (*_PRIVATE, "out")}
-    return outward(_apply(func, name, [inward(one) for one in args], own), name)
+    found = _apply(func, name, [inward(one) for one in args], own)
+    if traced and name not in _METHODS:
+        refused.check(func, name, args, kwargs)
+    return outward(found, name)
 
 
 def _into(out: Any, found: Any) -> Any:

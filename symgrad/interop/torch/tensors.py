@@ -27,7 +27,7 @@ from symgrad.frontend.questions import note_limit, note_raised
 from symgrad.frontend.sizes import SymFloat, SymInt, computed
 from symgrad.frontend.tensor import FIELDS, Hidden, SymbolicTensor, own_names
 from symgrad.frontend.unsupported import missing_op
-from symgrad.interop.torch import accepted, beneath, calls, overlaps
+from symgrad.interop.torch import accepted, beneath, calls, overlaps, refused
 from symgrad.interop.torch.constants import inward, plain_value
 from symgrad.interop.torch.dtypes import theirs, told
 from symgrad.interop.torch.numbers import SizeNode
@@ -183,6 +183,8 @@ def _operand_taking(method: Callable[..., Any], name: str) -> Callable[..., Any]
     """The method of a name, which takes tensors of torch's as constants."""
     writes, refuses = overlaps.writes(method.__name__), bool(accepted.rules(name))
 
+    native = None if name.startswith("__") else getattr(torch.Tensor, name, None)
+
     @functools.wraps(method)
     def called(self: Any, *args: Any, **kwargs: Any) -> Any:
         named = {key: inward(kwargs[key]) for key in kwargs}
@@ -194,6 +196,8 @@ def _operand_taking(method: Callable[..., Any], name: str) -> Callable[..., Any]
             found = method(self, *map(inward, args), **named)
         except SymgradError as error:
             raise note_raised(error) from error.__cause__
+        if native is not None and not asked_by_symgrad(sys._getframe(1)):
+            refused.check(native, name, (self, *args), kwargs)
         return calls.outward(found, method.__name__)
 
     return called

@@ -1,0 +1,146 @@
+"""Calls that torch refuses whatever the values are: its own argument checks are asked.
+
+In: a function of torch's, and the arguments of a call that symgrad has an operation for.  Out:
+what torch says against it; empty where it takes them.
+
+The call is made of tensors without data (``meta``), in the dtypes of the trace and at sizes that
+its conditions admit.  What is refused there at all sizes that were tried, and with data again, is
+refused: the checks of tensors without data are those of the function, or stricter.  Nothing is said
+of calls with numbers that are symbols, and of those that run code of the program.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from symgrad.errors import UnsupportedOpError
+from symgrad.frontend.caller import here
+from symgrad.frontend.questions import note_limit
+from symgrad.frontend.session import Session, current
+from symgrad.frontend.sizes import SymInt
+from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor
+from symgrad.interop.torch.constants import inward, is_traced, leaves
+from symgrad.interop.torch.dtypes import theirs
+from symgrad.ir.dim import Dim
+
+_SAMPLES: tuple[Callable[[int], int], ...] = (
+    lambda place: 4 + 2 * place, lambda place: 12, lambda place: 2, lambda place: 1,
+)  # fmt: skip
+"""The sizes that are tried, by the place of their names."""
+_REFUSALS = (RuntimeError, TypeError, ValueError, IndexError)
+
+
+_OF_HISTORIES = frozenset(
+    ("backward", "requires_grad_", "retain_grad", "register_hook", "detach_", "grad", "item",
+     "share_memory_", "tolist", "numpy")
+)  # fmt: skip
+"""Methods whose answers are about more than shapes and settings."""
+
+
+class _Unknown(Exception):
+    """The call has an argument that there is no sample of."""
+
+
+def check(func: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Raises UnsupportedOpError for a call that torch refuses: it has no value to judge."""
+    if type(current()) is not Session:  # where numbers of axes are symbols, there are no samples
+        return
+    if func is None or name in _OF_HISTORIES or name.startswith(("get_", "__")):
+        return
+    if any(isinstance(one, SelectedTensor) for one in leaves([*args, *kwargs.values()])):
+        return  # which has no shape
+    said = why_refused(func, args, kwargs)
+    if said:
+        error = UnsupportedOpError(
+            f"torch refuses this call of {name.removesuffix('_')}: {said}", location=here()
+        )
+        raise note_limit(error)
+
+
+def why_refused(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """What torch says against a call; empty where it takes it, or nothing is known."""
+    said = ""
+    for sizes in _samples(current(), (*args, *kwargs.values())):
+        for device in ("meta", "cpu"):
+            found = _said(func, args, kwargs, sizes, device)
+            if not found:
+                return ""
+            said = found
+    return said
+
+
+def _samples(session: Session, values: Sequence[Any]) -> Iterator[dict[str, int]]:
+    """Sizes that the conditions of the trace admit, some at once."""
+    dims = [dim for one in leaves(list(values)) for dim in _dims(one)]
+    names = sorted({name for dim in dims for name in dim.sizes})
+    conditions = session.facts.conditions
+    names += sorted(
+        {name for one in conditions for side in (one.left, one.right) for name in side.sizes}
+        - set(names)
+    )  # fmt: skip
+    tried: list[dict[str, int]] = []
+    for sample in _SAMPLES:
+        sizes = {name: sample(place) for place, name in enumerate(names)}
+        if sizes not in tried and all(one.holds(sizes) for one in conditions):
+            tried.append(sizes)
+            yield sizes
+
+
+def _said(
+    func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], sizes: Mapping[str, int], device: str
+) -> str:  # fmt: skip
+    """What torch raises for one sample; empty for nothing."""
+    with torch._C.DisableTorchFunction(), torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            given = [_sample(one, sizes, device) for one in args]
+            named = {key: _sample(value, sizes, device) for key, value in kwargs.items()}
+        except (_Unknown, KeyError, ArithmeticError, RuntimeError):
+            return ""
+        return _raised(func, given, named)
+
+
+def _raised(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    try:
+        func(*args, **kwargs)
+    except NotImplementedError:
+        return ""
+    except _REFUSALS as error:
+        return str(error).partition("\n")[0] or type(error).__name__
+    return ""
+
+
+def _dims(value: Any) -> tuple[Dim, ...]:
+    """The sizes that an argument has, or is."""
+    value = inward(value) if type(value) is torch.SymInt else value
+    if isinstance(value, SymbolicTensor):
+        return tuple(map(Dim.of, value.node.shape))
+    return (value.dim,) if isinstance(value, SymInt) else ()
+
+
+def _sample(value: Any, sizes: Mapping[str, int], device: str) -> Any:
+    """The argument of the sample.  Raises _Unknown."""
+    value = inward(value) if type(value) is torch.SymInt else value
+    if isinstance(value, SymbolicTensor):
+        shape = [Dim.of(one).at(sizes) for one in value.node.shape]
+        return torch.ones(shape, dtype=theirs(value.node.dtype), device=device)
+    if isinstance(value, torch.Tensor):
+        return value.detach().to(device)
+    if isinstance(value, SymInt):
+        return value.dim.at(sizes)
+    if isinstance(value, slice):
+        return slice(
+            *(_sample(one, sizes, device) for one in (value.start, value.stop, value.step))
+        )
+    if isinstance(value, (list, tuple)):
+        return (list if type(value) is list else tuple)(
+            _sample(one, sizes, device) for one in value
+        )
+    plain = (bool, int, float, str, torch.dtype)
+    if value is None or (isinstance(value, plain) and not is_traced(value)):
+        return value
+    raise _Unknown
