@@ -13,6 +13,7 @@ import torch.nn.functional as F  # noqa: E402
 import symgrad as sg  # noqa: E402
 
 pytestmark = pytest.mark.peers
+Function: Any = torch.autograd.Function
 
 CALLS: dict[str, Any] = {
     "repeat": lambda g: g.repeat(2),
@@ -37,13 +38,13 @@ CALLS: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", CALLS)
 def test_torch_decides_what_is_refused(name: str) -> None:
-    class Doubled(torch.autograd.Function):
+    class Doubled(Function):
         @staticmethod
-        def forward(ctx, x):
+        def forward(ctx: Any, x: Any) -> Any:
             return 2 * x
 
         @staticmethod
-        def backward(ctx, g):
+        def backward(ctx: Any, g: Any) -> Any:
             return 2 * g + 0 * CALLS[name](g).sum()
 
     x = torch.rand(2, 3, requires_grad=True)
