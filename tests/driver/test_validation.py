@@ -296,7 +296,7 @@ def test_functions_taken_for_their_ops_are_named(tmp_path: Path) -> None:
 
 
 class Times(sg.Function):
-    """A product of matrices, of which no array has as many elements as it adds."""
+    """Products of matrices, of which no array has as many elements as they add."""
 
     @staticmethod
     def forward(ctx, x, w):
@@ -306,20 +306,20 @@ class Times(sg.Function):
     @staticmethod
     def backward(ctx, grad):
         x, w = ctx.saved_tensors
-        return grad @ w.T, x.T @ grad
+        return grad @ w.transpose(1, 2), x.transpose(1, 2) @ grad
 
 
 def test_limits_on_sizes_are_said(tmp_path: Path) -> None:
     for _ in range(2):
-        compiler.build([Times], tmp_path / "kernels", specs=("n k", "k m"), compiled=False)
+        compiler.build([Times], tmp_path / "kernels", specs=("b n k", "b k m"), compiled=False)
         said = json.loads((tmp_path / "kernels" / MANIFEST).read_text())["ops"]["times"]
-        assert said["validation"]["kernels"]["times_forward"]["limits"] == ["k*m*n < 2**63"]
+        assert said["validation"]["kernels"]["times_forward"]["limits"] == ["b*k*m*n < 2**63"]
         text = (tmp_path / "kernels" / "times.c").read_text()
         said_once = " ".join(text.replace("\n *", " ").split())
         assert "for all sizes within the limits stated and over the reals." in said_once
-        assert "VALIDATED for k*m*n < 2**63." in text
+        assert "VALIDATED for b*k*m*n < 2**63." in text
     found = check(tmp_path / "kernels", Path(__file__).parent)
-    assert "validated for: k*m*n < 2**63" in str(found)
+    assert "validated for: b*k*m*n < 2**63" in str(found)
 
 
 def test_a_function_that_is_not_the_one_of_its_record_is_not_taken(plant: Plant) -> None:
