@@ -20,6 +20,8 @@ CALLS: dict[str, Any] = {
     "repeat, right": lambda g: g.repeat(2, 1),
     "einsum": lambda g: torch.einsum("i...j...", g),
     "einsum, right": lambda g: torch.einsum("i...->...", g),
+    "meshgrid": lambda g: torch.meshgrid(g, g, indexing="ij")[0],
+    "meshgrid, right": lambda g: torch.meshgrid(g[0], g[:, 0], indexing="ij")[0],
     "logsumexp": lambda g: g.logsumexp(()),
     "logsumexp, right": lambda g: g.logsumexp((0,)),
     "log_softmax": lambda g: g.log_softmax(None),

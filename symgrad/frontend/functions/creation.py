@@ -303,6 +303,12 @@ def meshgrid(*tensors: Any, indexing: str | None = "ij") -> tuple[Tensor, ...]:
         if not is_tensor(vector):
             raise refused("meshgrid", "tensors", "Tensor", vector)
     sources = [as_tensor(vector) for vector in vectors]
+    for source in sources:
+        if source.node.rank > 1:
+            raise ShapeError(
+                f"meshgrid takes vectors, but got {source.node.type}", location=here(),
+                hint="flatten it first: x.flatten()",
+            )  # fmt: skip
     order = list(range(len(sources)))
     if indexing == "xy" and len(sources) > 1:
         order[:2] = [1, 0]
