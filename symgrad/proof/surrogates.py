@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain, islice, product
@@ -94,11 +95,11 @@ def surrogate(
     ``modes``: those in which the case was sampled.  ``subject_of``: makes the subject of a case.
     """
     search = _Search(case, names, declared, modes, subject_of)
-    flat = Meant(_not_zero(search)) if not recognised and search.flat and search.linear else None
-    try:
-        return _named(search) or flat
-    except TimeUp:
-        return flat
+    flat = not recognised and search.flat and search.linear
+    with suppress(TimeUp):
+        if (found := _named(search)) is not None:
+            return found
+    return Meant(_not_zero(search)) if flat else None
 
 
 def _named(search: _Search) -> Meant | None:

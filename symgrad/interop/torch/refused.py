@@ -3,14 +3,16 @@
 In: a function of torch's, and the arguments of a call that symgrad has an operation for.  Out:
 what torch says against it; empty where it takes them.
 
-The call is made of tensors without data (``meta``), in the dtypes of the trace and at sizes that
-its conditions admit.  What is refused there at all sizes that were tried, and with data again, is
-refused: the checks of tensors without data are those of the function, or stricter.  Nothing is said
-of calls with numbers that are symbols, and of those that run code of the program.
+The call is made of small tensors of ones, in the dtypes of the trace and at sizes that its
+conditions admit.  What is refused there at all sizes that were tried, and of tensors without data
+again (their checks are those of the function, or stricter), is refused.  Nothing is said of calls
+with numbers that are symbols, of those whose results may be large, and of those that run code of
+the program.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -31,6 +33,7 @@ _SAMPLES: tuple[Callable[[int], int], ...] = (
     lambda place: 4 + 2 * place, lambda place: 12, lambda place: 2, lambda place: 1,
 )  # fmt: skip
 """The sizes that are tried, by the place of their names."""
+MOST_ASKED_ELEMENTS = 2**26
 _REFUSALS = (RuntimeError, TypeError, ValueError, IndexError)
 
 
@@ -65,7 +68,7 @@ def why_refused(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> st
     """What torch says against a call; empty where it takes it, or nothing is known."""
     said = ""
     for sizes in _samples(current(), (*args, *kwargs.values())):
-        for device in ("meta", "cpu"):
+        for device in ("cpu", "meta"):
             found = _said(func, args, kwargs, sizes, device)
             if not found:
                 return ""
@@ -101,16 +104,27 @@ def _said(
             named = {key: _sample(value, sizes, device) for key, value in kwargs.items()}
         except (_Unknown, KeyError, ArithmeticError, RuntimeError):
             return ""
-        return _raised(func, given, named)
+        small = _are_small(leaves([*given, *named.values()]))
+        return _raised(func, given, named) if small else ""
+
+
+def _are_small(values: Sequence[Any]) -> bool:
+    """Is what a call of them makes of a size that may be made to ask?"""
+    counts = sorted(one.numel() for one in values if isinstance(one, torch.Tensor))
+    numbers = math.prod(max(abs(one), 1) for one in values if isinstance(one, int))
+    return max(math.prod(counts[-2:]), max(counts, default=1) * numbers) <= MOST_ASKED_ELEMENTS
 
 
 def _raised(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    drawn = torch.get_rng_state()
     try:
         func(*args, **kwargs)
     except NotImplementedError:
         return ""
     except _REFUSALS as error:
         return str(error).partition("\n")[0] or type(error).__name__
+    finally:
+        torch.set_rng_state(drawn)
     return ""
 
 
