@@ -257,14 +257,20 @@ _NOT_ZERO = "is not zero, which is the true gradient: forward is constant around
 
 def _not_zero(search: _Search) -> str:
     """That, and what backward multiplies by where it is elementwise."""
+    with suppress(SymgradError, NoSpelling):  # operands of two dtypes, or what has no spelling
+        return f"{_NOT_ZERO}{_multiplied(search)}"
+    return _NOT_ZERO
+
+
+def _multiplied(search: _Search) -> str:
     weights = [one for one in search.case.cotangents if one is not None]
     rows = list(zip(search.gradients, weights, search.inputs, strict=False))
     found = multiplier(*rows[0]) if len(search.names) == len(weights) == len(rows) == 1 else None
     if found is None:
-        return _NOT_ZERO
+        return ""
     given = [one for one in ancestors([found]) if one.op == "input"]
     plain = [one for one in given if not one.rank and one not in search.inputs]
-    return f"{_NOT_ZERO}; it multiplies by `{_code(found, plain=plain)}`"
+    return f"; it multiplies by `{_code(found, plain=plain)}`"
 
 
 class _Search:

@@ -359,6 +359,22 @@ NUMBERED: dict[str, tuple[Callable[[Any, float], Any], str]] = {
 }  # fmt: skip
 
 
+def test_a_slope_with_a_plain_number_that_has_no_name_is_no_mistake() -> None:
+    class Spike(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, k: float) -> Any:
+            ctx.save_for_backward(x)
+            ctx.k = k
+            return (x > 0).float()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return g * sg.where(x >= 0, -ctx.k, ctx.k) * x.exp().sin(), None
+
+    assert sg.verify(Spike, "n").verdict == sg.SURROGATE
+
+
 @pytest.mark.parametrize("which", NUMBERED)
 def test_a_plain_number_that_nobody_stated_stands_in_a_slope(which: str) -> None:
     slope, text = NUMBERED[which]
