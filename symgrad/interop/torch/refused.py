@@ -104,7 +104,7 @@ def _said(
             named = {key: _sample(value, sizes, device) for key, value in kwargs.items()}
         except (_Unknown, KeyError, ArithmeticError, RuntimeError):
             return ""
-        small = _are_small(leaves([*given, *named.values()]))
+        small = _are_small(list(leaves([*given, *named.values()])))
         return _raised(func, given, named) if small else ""
 
 
@@ -112,7 +112,8 @@ def _are_small(values: Sequence[Any]) -> bool:
     """Is what a call of them makes of a size that may be made to ask?"""
     counts = sorted(one.numel() for one in values if isinstance(one, torch.Tensor))
     numbers = math.prod(max(abs(one), 1) for one in values if isinstance(one, int))
-    return max(math.prod(counts[-2:]), max(counts, default=1) * numbers) <= MOST_ASKED_ELEMENTS
+    most: int = max(math.prod(counts[-2:]), max(counts, default=1) * numbers)
+    return most <= MOST_ASKED_ELEMENTS
 
 
 def _raised(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
