@@ -49,8 +49,13 @@ def new_environment(folder: Path) -> Path:
     python = folder / "bin" / "python"
     where = "import sysconfig; print(sysconfig.get_path('purelib'))"
     site = Path(tree.run(python, "-c", where, cwd=folder).stdout.strip())
-    borrowed = dict.fromkeys(sysconfig.get_path(kind) for kind in ("purelib", "platlib"))
-    (site / "borrowed.pth").write_text("\n".join(borrowed) + "\n")
+    borrowed = folder / "borrowed"
+    borrowed.mkdir()
+    for kind in ("purelib", "platlib"):
+        for path in Path(sysconfig.get_path(kind)).iterdir():
+            if "symgrad" not in path.name and not (borrowed / path.name).exists():
+                (borrowed / path.name).symlink_to(path)
+    (site / "borrowed.pth").write_text(f"{borrowed}\n")
     return python
 
 
