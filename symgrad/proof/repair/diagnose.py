@@ -241,7 +241,8 @@ def _summed_down(subject: Subject, name: str, gradient: Gradient | None) -> list
 
 def _zero(subject: Subject, name: str, trials: Trials, paste: Paste | None = None) -> str | None:
     own = "symgrad" if paste is not None and paste.functional != paste.module else "sg"
-    reads = {*ancestors([subject.gradients[name]])} & {given for _, given in subject.outputs}
+    own_nodes = [subject.gradients[name]] if name in subject.gradients else []
+    reads = {*ancestors(own_nodes)} & {given for _, given in subject.outputs}
     if trials.hand and not reads and all(not np.any(hand) for hand in trials.hand):
         return (
             f"the gradient of {name} is left out, as if {name} had no influence: return it, or "
