@@ -308,7 +308,7 @@ FAULTS: dict[str, Fault] = {
     "the first index is not checked": Fault(
         "picked", Nests._check, "For(variable, number(0), stop", "For(variable, number(1), stop"),
     "a wrong index changes nothing": Fault(
-        "picked", Nests._check, 'Line("return 1;")', 'Line("{}")'),
+        "picked", Nests._check, 'f"return {STATUSES.index(OUT_OF_RANGE) + 1};"', '"{}"'),
     "the last of the best": Fault("place", Nests._take_place, '">" if', '">=" if'),
     "written over before it is read": Fault(
         "twice", Nests._batch, "self._load_before(self.storage.overwrites[item])", "pass"),
