@@ -451,7 +451,7 @@ class _Run:
         for slot in self.slots:
             if isinstance(slot, SymbolicTensor):
                 own_names(slot)[GIVEN] = True
-        self._forgive_dirty()
+        self._take_dirty()
         self._keep()
 
     def _value(self, argument: Any) -> Any:
@@ -469,8 +469,8 @@ class _Run:
         self.questions.inputs[id(handle.storage)] = argument.name
         return handle
 
-    def _forgive_dirty(self) -> None:
-        """An input that forward says it changed is no surprise; PyTorch wants it returned."""
+    def _take_dirty(self) -> None:
+        """An input that forward says it changed has to be returned, and is no surprise."""
         for tensor in state_of(self.context).dirty:
             if not any(tensor is slot for slot in self.slots):
                 raise ProtocolError(

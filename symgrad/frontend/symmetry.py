@@ -14,6 +14,7 @@ from symgrad.frontend.questions import questions
 from symgrad.frontend.session import Session
 from symgrad.ir.graph import Node
 from symgrad.ops.contraction import parse
+from symgrad.ops.movement import transposed_axes
 from symgrad.ops.record import get
 
 _COMMUTATIVE = ("add", "mul", "eq", "ne", "maximum", "minimum", "logical_and", "logical_or")
@@ -27,11 +28,6 @@ def demand_symmetric(session: Session, node: Node, name: str) -> None:
     known = questions()
     if known is not None and session.guest is not None and not is_symmetric(session, node):
         known.assume(f"the matrices that {name} takes are symmetric", here())
-
-
-def turned(rank: int) -> tuple[int, ...]:
-    """The order of the axes of a transposed matrix."""
-    return (*range(rank - 2), rank - 1, rank - 2)
 
 
 def is_symmetric(session: Session, node: Node) -> bool:
@@ -48,7 +44,7 @@ def _is_turned(session: Session, left: Node, right: Node) -> bool:
     if left.rank < 2:
         return left.rank == 0 and left is right
     for one, other in ((left, right), (right, left)):
-        if one.op == "permute" and tuple(one.attributes["axes"]) == turned(one.rank):
+        if one.op == "permute" and tuple(one.attributes["axes"]) == transposed_axes(one.rank):
             return one.args[0] is other or _is_turned(session, one.args[0], one.args[0])
     if left.op != right.op:
         return False

@@ -23,7 +23,7 @@ from symgrad.ir.dim import Dim
 from symgrad.ir.graph import Node
 from symgrad.ir.types import TensorType
 from symgrad.ops import linalg_exact
-from symgrad.ops.movement import reshape
+from symgrad.ops.movement import reshape, transposed_axes
 from symgrad.ops.record import (
     Array,
     Infer,
@@ -50,7 +50,7 @@ def matmul(left: Node, right: Node) -> Node:
 
 def transpose(x: Node) -> Node:
     """The last two axes exchanged."""
-    return apply("permute", x, axes=(*range(x.rank - 2), x.rank - 1, x.rank - 2))
+    return apply("permute", x, axes=transposed_axes(x.rank))
 
 
 def triangle(x: Node, relation: str, otherwise: float = 0.0) -> Node:

@@ -27,6 +27,11 @@ def bare(node: Node) -> Node:
     return node
 
 
+def transposed_axes(rank: int) -> tuple[int, ...]:
+    """The order of the axes of matrices that are transposed."""
+    return (*range(rank - 2), rank - 1, rank - 2)
+
+
 # -- expand
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.record import get
+from symgrad.proof.judge.protocol import is_zero
 
 
 def multiplier(gradient: Node, weight: Node, given: Node) -> Node | None:
@@ -78,13 +79,7 @@ class _Factor:
         asked, *arms = node.args
         if self._depends(asked):
             return None
-        found = [arm if _is_zero(arm) else self.of(arm) for arm in arms]
+        found = [arm if is_zero(arm) else self.of(arm) for arm in arms]
         if found[0] is None or found[1] is None:
             return None
         return node.graph.apply("where", asked, found[0], found[1])
-
-
-def _is_zero(node: Node) -> bool:
-    while node.op in ("expand", "cast"):
-        node = node.args[0]
-    return node.op == "constant" and node.attributes["value"].value == 0

@@ -19,10 +19,11 @@ from symgrad.frontend.functions.scans import tril
 from symgrad.frontend.kinds import checked
 from symgrad.frontend.lift import as_tensor, elementwise
 from symgrad.frontend.session import current
-from symgrad.frontend.symmetry import demand_symmetric, turned
+from symgrad.frontend.symmetry import demand_symmetric
 from symgrad.frontend.table import FUNCTIONS, OperationValueError, operation, public
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.ir.graph import Node
+from symgrad.ops.movement import transposed_axes
 
 Tensor = SymbolicTensor
 
@@ -32,7 +33,7 @@ def inverse(input: Any) -> Tensor:
     """The inverse of each matrix; that of a transposed one is the transposed inverse."""
     source = as_tensor(input)
     node = source.node
-    if node.op == "permute" and tuple(node.attributes["axes"]) == turned(node.rank):
+    if node.op == "permute" and tuple(node.attributes["axes"]) == transposed_axes(node.rank):
         return transpose(fresh(current().apply("inverse", node.args[0])), -2, -1)
     return fresh(current().apply("inverse", node))
 

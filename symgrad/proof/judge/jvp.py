@@ -16,6 +16,7 @@ be the gradient of forward, ``<w, jvp(x, t)> = <w J(x), t>``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from symgrad.autodiff import adjoints
 from symgrad.errors import SymgradError
@@ -123,6 +124,40 @@ def _list(values: Sequence[object]) -> str:
 # -- what is judged
 
 
+@dataclass(frozen=True)
+class _Copy:
+    """A case in a graph of its own.
+
+    ``by_name``: the inputs; ``along``: the tangent of each that has one.  ``forward``: the outputs
+    with their cotangents; ``pushed``: the tangents that jvp gives, with the same.
+    """
+
+    graph: Graph
+    by_name: dict[str, Node]
+    along: dict[str, Node]
+    forward: list[tuple[Node, Node]]
+    pushed: list[tuple[Node, Node]]
+
+    def derivative(self, pairs: Sequence[tuple[Node, Node]], wrt: Sequence[Node]) -> list[Node]:
+        """The derived gradient of pairs of a node and its weight by some nodes."""
+        found = adjoints(list(pairs), ancestors([node for node, _ in pairs]))
+        zeros = (self.graph.lift(0.0, node) for node in wrt)
+        return [found.get(node, zero) for node, zero in zip(wrt, zeros, strict=True)]
+
+
+def _copied(case: FunctionCase) -> _Copy:
+    outputs, cotangents, pushed = _parts(case)
+    graph = Graph()
+    new = rewrite(graph, [*case.inputs, *outputs, *cotangents, *pushed])
+    by_name = {str(node.attributes["name"]): new[node] for node in case.inputs}
+    along = {name: by_name[PREFIX + name] for name in by_name if PREFIX + name in by_name}
+    forward, found = (
+        [(new[node], new[weight]) for node, weight in zip(nodes, cotangents, strict=True)]
+        for nodes in (outputs, pushed)
+    )
+    return _Copy(graph, by_name, along, forward, found)
+
+
 def _parts(case: FunctionCase) -> tuple[list[Node], list[Node], list[Node]]:
     """The outputs of forward, their cotangents, and the tangents that jvp gives."""
     count = len(case.outputs) // 2
@@ -132,83 +167,52 @@ def _parts(case: FunctionCase) -> tuple[list[Node], list[Node], list[Node]]:
 
 def _slope(case: FunctionCase, declared: Sequence[Assumption]) -> Subject:
     """Forward, with the gradient of ``<w, jvp(x, t)>`` by t as if it were backward's."""
-    outputs, cotangents, pushed = _parts(case)
-    graph = Graph()
-    new = rewrite(graph, [*case.inputs, *outputs, *cotangents, *pushed])
-    by_name = {node.attributes["name"]: new[node] for node in case.inputs}
-    names = [name for name in by_name if PREFIX + name in by_name]
-    along = [by_name[PREFIX + name] for name in names]
-    weights = [new[node] for node in cotangents]
-    tangents = [new[node] for node in pushed]
-    found = adjoints(list(zip(tangents, weights, strict=True)), ancestors(tangents))
-    gradients = {
-        name: found[tangent] if tangent in found else graph.lift(0.0, by_name[name])
-        for name, tangent in zip(names, along, strict=True)
-    }
-    pairs = [(new[node], weight) for node, weight in zip(outputs, weights, strict=True)]
-    return _subject(case, graph, list(by_name.values()), pairs, gradients, declared)
+    own = _copied(case)
+    found = own.derivative(own.pushed, [*own.along.values()])
+    gradients = dict(zip(own.along, found, strict=True))
+    inputs = [*own.by_name.values()]
+    return _subject(case, own.graph, inputs, own.forward, gradients, declared)
 
 
 def _derived(case: FunctionCase, declared: Sequence[Assumption]) -> Subject:
     """Forward, with its derived gradient as if it were backward's."""
-    outputs, cotangents, _ = _parts(case)
-    graph = Graph()
-    new = rewrite(graph, [*case.inputs, *outputs, *cotangents])
-    by_name = {str(node.attributes["name"]): new[node] for node in case.inputs}
-    pairs = [(new[node], new[weight]) for node, weight in zip(outputs, cotangents, strict=True)]
-    gradients = {name: found for name, (found, _) in _derivative(graph, pairs, by_name).items()}
-    inputs = [node for name, node in by_name.items() if not name.startswith(PREFIX)]
-    return _subject(case, graph, inputs, pairs, gradients, declared)
-
-
-def _derivative(
-    graph: Graph, pairs: Sequence[tuple[Node, Node]], by_name: Mapping[str, Node]
-) -> dict[str, tuple[Node, Node]]:
-    """The gradient of forward by each input that has a tangent, beside that tangent."""
-    found = adjoints(list(pairs), ancestors([node for node, _ in pairs]))
-    along = {name: by_name[PREFIX + name] for name in by_name if PREFIX + name in by_name}
-    return {
-        name: (found.get(by_name[name], graph.lift(0.0, by_name[name])), tangent)
-        for name, tangent in along.items()
-    }
+    own = _copied(case)
+    found = own.derivative(own.forward, [own.by_name[name] for name in own.along])
+    gradients = dict(zip(own.along, found, strict=True))
+    inputs = [node for name, node in own.by_name.items() if not name.startswith(PREFIX)]
+    return _subject(case, own.graph, inputs, own.forward, gradients, declared)
 
 
 def _paired(case: FunctionCase, declared: Sequence[Assumption]) -> Subject:
     """A multiple of ``<w, jvp(x, t)>``, whose derivative by the factor is ``<w J(x), t>``."""
-    outputs, cotangents, pushed = _parts(case)
-    graph = Graph()
-    new = rewrite(graph, [*case.inputs, *outputs, *cotangents, *pushed])
-    by_name = {str(node.attributes["name"]): new[node] for node in case.inputs}
-    weights = [new[node] for node in cotangents]
-    of_forward = [(new[node], weight) for node, weight in zip(outputs, weights, strict=True)]
-    scale = graph.input(_PAIRED, TensorType(new[pushed[0]].dtype))
-    pairs = [
-        (graph.expand(_as(scale, new[node]), new[node].shape) * new[node], weight)
-        for node, weight in zip(pushed, weights, strict=True)
-    ]
-    total = graph.lift(0.0, scale)
-    for gradient, tangent in _derivative(graph, of_forward, by_name).values():
+    own = _copied(case)
+    scale = own.graph.input(_PAIRED, TensorType(own.pushed[0][0].dtype))
+    total = own.graph.lift(0.0, scale)
+    found = own.derivative(own.forward, [own.by_name[name] for name in own.along])
+    for gradient, tangent in zip(found, own.along.values(), strict=True):
         product = gradient * _as(tangent, gradient)
         axes = tuple(range(len(product.shape)))
-        total = total + _as(graph.apply("sum", product, axes=axes), scale)
-    inputs = [*by_name.values(), scale]
-    return _subject(case, graph, inputs, pairs, {_PAIRED: total}, declared)
+        total = total + _as(own.graph.apply("sum", product, axes=axes), scale)
+    inputs, pairs = [*own.by_name.values(), scale], _multiple(scale, own.pushed)
+    return _subject(case, own.graph, inputs, pairs, {_PAIRED: total}, declared)
+
+
+def _multiple(scale: Node, pairs: Sequence[tuple[Node, Node]]) -> list[tuple[Node, Node]]:
+    """Nodes times a factor, with their weights."""
+    return [
+        (scale.graph.expand(_as(scale, node), node.shape) * node, weight) for node, weight in pairs
+    ]
 
 
 def _pushed(
     case: FunctionCase, declared: Sequence[Assumption]
 ) -> tuple[Subject, list[tuple[Node, Node]], dict[str, str]]:
     """Forward beside what jvp gives: that with its weights, and the tangent of each input."""
-    outputs, cotangents, pushed = _parts(case)
-    graph = Graph()
-    new = rewrite(graph, [*case.inputs, *outputs, *cotangents, *pushed])
-    by_name = {str(node.attributes["name"]): new[node] for node in case.inputs}
-    pairs = [(new[n], new[weight]) for n, weight in zip(outputs, cotangents, strict=True)]
-    given = {f"{NAME} {place}": new[node] for place, node in enumerate(pushed)}
-    subject = _subject(case, graph, list(by_name.values()), pairs, given, declared)
-    found = [(new[n], new[weight]) for n, weight in zip(pushed, cotangents, strict=True)]
-    names = {name: PREFIX + name for name in by_name if PREFIX + name in by_name}
-    return subject, found, names
+    own = _copied(case)
+    given = {f"{NAME} {place}": node for place, (node, _) in enumerate(own.pushed)}
+    inputs = [*own.by_name.values()]
+    subject = _subject(case, own.graph, inputs, own.forward, given, declared)
+    return subject, own.pushed, {name: PREFIX + name for name in own.along}
 
 
 def _at_zero(case: FunctionCase, declared: Sequence[Assumption]) -> Subject:
@@ -225,12 +229,8 @@ def _at_zero(case: FunctionCase, declared: Sequence[Assumption]) -> Subject:
     }
     made = rewrite(graph, pushed, still)
     values = [made[node] for node in pushed]
-    dtype = values[0].dtype
-    scale = graph.input(_SCALE, TensorType(dtype))
-    pairs = [
-        (graph.expand(_as(scale, value), value.shape) * value, weight)
-        for value, weight in zip(values, weights, strict=True)
-    ]
+    scale = graph.input(_SCALE, TensorType(values[0].dtype))
+    pairs = _multiple(scale, list(zip(values, weights, strict=True)))
     inputs = [*(by_name[name] for name in by_name if name not in tangents), scale]
     gradients = {_SCALE: graph.lift(0.0, scale)}
     return _subject(case, graph, inputs, pairs, gradients, declared)

@@ -30,7 +30,7 @@ from symgrad.errors import SymgradError
 from symgrad.ir.dim import Dim
 from symgrad.ir.graph import Node, ancestors
 from symgrad.ir.rewrite import rewrite
-from symgrad.ops.movement import bare
+from symgrad.ops.movement import bare, transposed_axes
 from symgrad.proof.oracle.numbers import Array
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.repair.probe import Probe
@@ -129,8 +129,7 @@ def _with_axes(node: Node, axes: Sequence[int], rank: int) -> tuple[Dim, ...]:
 
 def _transposed(node: Node) -> Node:
     """A node with its last two axes exchanged."""
-    axes = (*range(node.rank - 2), node.rank - 1, node.rank - 2)
-    return node.graph.apply("permute", node, axes=axes)
+    return node.graph.apply("permute", node, axes=transposed_axes(node.rank))
 
 
 def _checked(node: Node | None, wanted: Sequence[Dim], trials: Trials, words: str) -> Iterator[Fix]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from symgrad.ir.dim import Dim, Size
 from symgrad.ir.graph import Node
+from symgrad.ops.movement import transposed_axes
 from symgrad.ops.record import get
 
 INFIX = re.compile(r"\{0\}( ?\S+? ?)\{1\}")
@@ -185,9 +186,7 @@ def is_transposition(node: Node) -> bool:
     """Does a node exchange the last two axes and no others?"""
     if node.op != "permute":
         return False
-    order = tuple(node.attributes["axes"])
-    rank = node.rank
-    return rank >= 2 and order == (*range(rank - 2), rank - 1, rank - 2)
+    return node.rank >= 2 and tuple(node.attributes["axes"]) == transposed_axes(node.rank)
 
 
 def whole_flip(node: Node) -> tuple[int, ...]:
