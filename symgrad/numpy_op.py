@@ -21,6 +21,7 @@ from symgrad.ir.dim import Dim, Size
 from symgrad.ir.graph import Graph
 from symgrad.kernels import KernelPlan, OpPlan
 from symgrad.passes.evaluate import evaluate
+from symgrad.runtime.batches import OverBatch
 from symgrad.runtime.load import Library
 from symgrad.runtime.op import OpAt
 from symgrad.runtime.residuals import Residuals
@@ -64,7 +65,9 @@ class NumpyOp:
         taken = self.caller.values.taken(f"{self.name}.inference", inputs, values)
         return self.caller.inference(taken[0], out, taken[1])
 
-    def forward(self, *inputs: Any, out: Any = None, **values: Any) -> tuple[Any, Residuals]:
+    def forward(
+        self, *inputs: Any, out: Any = None, **values: Any
+    ) -> tuple[Any, Residuals | OverBatch]:
         """The outputs, and what backward needs."""
         taken = self.caller.values.taken(f"{self.name}.forward", inputs, values)
         return self.caller.forward(taken[0], out, taken[1])

@@ -7,6 +7,7 @@ rank and layout, the sizes read off the shapes, or an error.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy
@@ -24,8 +25,17 @@ class WrongRank(KernelArgumentError):
     """An array has another number of axes than a kernel takes."""
 
 
-def as_array(where: str, value: object, wanted: Array) -> NDArray:
+@dataclass(frozen=True)
+class Shaped:
+    """What stands for an array where only its shape is looked at."""
+
+    shape: tuple[int, ...]
+
+
+def as_array(where: str, value: object, wanted: Array, *, leading: bool = False) -> NDArray:
     """``value`` as an array of the wanted dtype and rank, with no copy.
+
+    ``leading``: it may have more axes in front.
 
     ``where`` begins every message: ``"Softplus.forward: input x"``.  Arrays of any layout and
     byte order pass, what shares its memory by DLPack, and NumPy scalars where there are no axes.
@@ -47,7 +57,7 @@ def as_array(where: str, value: object, wanted: Array) -> NDArray:
     if value.dtype.newbyteorder("=") != wanted.dtype:
         raise _wrong_dtype(where, value, wanted)
     least = len(wanted.dims) - (wanted.batch[2] if wanted.batch else 0)
-    if value.ndim < least or (value.ndim > least and not wanted.batch):
+    if value.ndim < least or (value.ndim > least and not wanted.batch and not leading):
         has = f"{'at least ' if wanted.batch else ''}{counted(least, 'axis') if least else 'none'}"
         raise WrongRank(
             f"{where} has the shape {value.shape}: {counted(value.ndim, 'axis')} where {wanted}"
@@ -103,7 +113,7 @@ def _wrong_dtype(where: str, value: NDArray, wanted: Array) -> KernelTypeError:
 
 
 def bind_sizes(
-    where: str, case: Case, arrays: Sequence[NDArray], names: Sequence[str]
+    where: str, case: Case, arrays: Sequence[NDArray | Shaped], names: Sequence[str]
 ) -> dict[str, Any]:
     """The sizes of ``case``, read off the shapes of its inputs and checked against all of them.
 
@@ -132,7 +142,7 @@ def bind_sizes(
 
 
 def _batch_axes(
-    where: str, case: Case, arrays: Sequence[NDArray], names: Sequence[str]
+    where: str, case: Case, arrays: Sequence[NDArray | Shaped], names: Sequence[str]
 ) -> dict[str, Any]:
     """The axes that each ``*name`` stands for, the same in all inputs."""
     found: dict[str, Any] = {}
@@ -192,7 +202,7 @@ def _value(where: str, dim: str, sizes: Sizes) -> int:
 def _mismatch(
     where: str,
     case: Case,
-    arrays: Sequence[NDArray],
+    arrays: Sequence[NDArray | Shaped],
     names: Sequence[str],
     position: int,
     axis: int,
@@ -243,7 +253,8 @@ def as_output(where: str, value: object, wanted: Array, shape: tuple[int, ...]) 
 
     Raises KernelTypeError or KernelArgumentError.
     """
-    array = as_array(where, value, wanted)
+    leading = wanted.batch is None and len(shape) > len(wanted.dims)
+    array = as_array(where, value, wanted, leading=leading)
     if array.shape != shape:
         raise KernelArgumentError(
             f"{where} has the shape {array.shape}, the result has {shape}",
@@ -294,43 +305,51 @@ def _contiguous_steps(shape: Sequence[int]) -> list[int]:
     return steps
 
 
-def steps_of(array: NDArray) -> list[int]:
-    """The strides in elements; as in a contiguous array where an axis has no second element."""
-    contiguous = _contiguous_steps(array.shape)
+def steps_of(array: NDArray, more: int = 0) -> list[int]:
+    """The strides in elements; as in a contiguous array where an axis has no second element.
+
+    ``more``: so many axes in front are left out.
+    """
+    shape = array.shape[more:]
+    contiguous = _contiguous_steps(shape)
     if array.size == 0:
         return contiguous
-    real = [stride // array.itemsize for stride in array.strides]
+    real = [stride // array.itemsize for stride in array.strides[more:]]
     return [
         usual if extent <= 1 else step
-        for extent, step, usual in zip(array.shape, real, contiguous, strict=True)
+        for extent, step, usual in zip(shape, real, contiguous, strict=True)
     ]
 
 
-def laid_out(value: NDArray, wanted: Array) -> NDArray:
+def laid_out(value: NDArray, wanted: Array, more: int = 0) -> NDArray:
     """``value``, or a packed copy where a kernel cannot take its layout.
 
     A kernel takes native, aligned elements; axes in ``wanted.strides`` may have any positive
     stride that does not run into the contiguous axes behind them (so that it can serve as the
-    leading dimension of a BLAS matrix); all other axes lie as in a C-contiguous array.
+    leading dimension of a BLAS matrix); all other axes lie as in a C-contiguous array.  ``more``:
+    so many axes in front, of any stride, are not the kernel's; what is repeated along them is
+    packed once.
     """
-    if complies(value, wanted):
+    if complies(value, wanted, more):
         return value
-    return numpy.array(value, dtype=wanted.dtype, order="C", copy=True)
+    once = tuple(slice(0, 1) if not stride else slice(None) for stride in value.strides[:more])
+    return numpy.array(value[once], dtype=wanted.dtype, order="C", copy=True)
 
 
-def complies(value: NDArray, wanted: Array) -> bool:
+def complies(value: NDArray, wanted: Array, more: int = 0) -> bool:
     """Can a kernel take an array as it lies in memory?  No element is looked at."""
     if value.dtype != wanted.dtype or not value.flags.aligned:
         return False
-    return value.flags.c_contiguous or _has_strides(value, wanted.strides)
+    return value.flags.c_contiguous or _has_strides(value, wanted.strides, more)
 
 
-def _has_strides(value: NDArray, strided: tuple[int, ...]) -> bool:
+def _has_strides(value: NDArray, strided: tuple[int, ...], more: int) -> bool:
     if any(stride % value.itemsize for stride in value.strides):
         return False
-    steps, contiguous = steps_of(value), _contiguous_steps(value.shape)
+    shape = value.shape[more:]
+    steps, contiguous = steps_of(value, more), _contiguous_steps(shape)
     behind = max(strided, default=-1) + 1
-    least = int(numpy.prod(value.shape[behind:], dtype=numpy.int64))
+    least = int(numpy.prod(shape[behind:], dtype=numpy.int64))
     return all(
         step >= least if axis in strided else step == usual
         for axis, (step, usual) in enumerate(zip(steps, contiguous, strict=True))

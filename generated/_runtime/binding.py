@@ -5,7 +5,8 @@ In: an ``Op``.  Out: the declarations cffi reads and the C text behind them.
 For each kernel there is one function ``call_<kernel>``, with the kernel's parameters and the size
 of the workspace in bytes.  Before it calls the kernel it looks for a pointer that is not aligned
 and for an output that overlaps another array, and asks for more workspace where there is too
-little; each time it returns a negative status and has done nothing.
+little; each time it returns a negative status and has done nothing.  ``batch_<kernel>`` calls the
+kernel for each element of leading axes.
 
 ``symgrad_xla_<kernel>`` is the same for XLA, which JAX runs on: it takes a call frame of XLA's
 foreign function interface.  The layout of these is stated here, so that no header of XLA is needed.
@@ -27,6 +28,7 @@ from .abi import (
     Op,
     with_names,
 )
+from .batch_c import BATCH, batch_call, batch_prototype
 
 _PRELUDE = """\
 #include <stddef.h>
@@ -330,6 +332,7 @@ def declarations(op: Op) -> str:
     lines = ["extern int symgrad_threads;", "int symgrad_max_threads(void);"]
     for kernel in op.kernels:
         lines += [f"{_prototype(kernel)};", f"{_workspace_prototype(kernel)};"]
+        lines.append(f"{batch_prototype(kernel)};")
         lines.append(f"void *{xla_name(kernel)}(void *call);")
     return "\n".join(lines) + "\n"
 
@@ -339,8 +342,8 @@ def binding(op: Op) -> str:
     names = {"misaligned": MISALIGNED, "overlap": OVERLAP}
     names |= {"too_small": WORKSPACE_TOO_SMALL, "overflow": WORKSPACE_OVERFLOW}
     prelude = _PRELUDE % {"header": op.header, **names}
-    calls = [_call(kernel) + _xla_call(kernel) for kernel in op.kernels]
-    return prelude + _XLA + "".join(calls)
+    calls = [_call(kernel) + batch_call(kernel) + _xla_call(kernel) for kernel in op.kernels]
+    return prelude + BATCH + _XLA + "".join(calls)
 
 
 def xla_name(kernel: Kernel) -> str:

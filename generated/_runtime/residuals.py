@@ -61,9 +61,11 @@ def serves(case: Case, sizes: Sizes) -> bool:
 
 
 def taken_apart(
-    where: str, case: Case, residuals: Any
-) -> tuple[list[Any], Sizes]:  # fmt: skip
+    where: str, case: Case, residuals: Any, batch: tuple[int, ...] = ()
+) -> tuple[list[Any], Sizes]:
     """The arrays, numbers and sizes of ``residuals``, if they are what forward can have kept.
+
+    ``batch``: the leading axes that forward was called over.
 
     Raises KernelTypeError or KernelArgumentError where they are not: they were made by hand, or an
     array among them has another shape or dtype since.
@@ -90,9 +92,10 @@ def taken_apart(
         if wanted.by_value:
             arrays.append(_number(where, wanted, value))
             continue
-        array = as_array(f"{where}: the residual {wanted.name}", value, wanted)
+        array = as_array(f"{where}: the residual {wanted.name}", value, wanted, leading=bool(batch))
         shape = checked_shape(where, wanted, sizes)
-        if array.shape != shape:
+        more = array.ndim - len(wanted.dims) if batch else 0
+        if array.shape[more:] != shape or not _fits(array.shape[:more], batch):
             raise KernelArgumentError(
                 f"{where}: the residual {wanted.name} has the shape {array.shape}, but forward"
                 f" kept {shape}",
@@ -101,6 +104,14 @@ def taken_apart(
             )
         arrays.append(array)
     return arrays, sizes
+
+
+def _fits(axes: tuple[int, ...], batch: tuple[int, ...]) -> bool:
+    """Are these leading axes some of a batch's, or of length 1?"""
+    behind = batch[len(batch) - len(axes) :]
+    return len(axes) <= len(batch) and all(
+        own in (1, extent) for own, extent in zip(axes, behind, strict=True)
+    )
 
 
 def _number(where: str, wanted: Array, value: object) -> Any:

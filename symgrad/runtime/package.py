@@ -30,8 +30,10 @@ RUNTIME = "_runtime"
 """The folder of the modules that every op is called through."""
 # The modules that generated code needs at run time; those of `COMMON` lie in `symgrad` itself.
 RUNTIME_MODULES = (
-    *("arguments", "binding", "blas", "build", "cache", "compiler", "digests", "libraries"),
+    *("arguments", "batch_c", "batches", "binding", "blas", "build", "cache", "compiler"),
     *(
+        "digests",
+        "libraries",
         "load",
         "on_numpy",
         "pool",

@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy
@@ -43,6 +44,8 @@ from symgrad.runtime.arguments import (
     laid_out,
     steps_of,
 )
+from symgrad.runtime.batches import ALONE, Batch, OverBatch, leading, one_by_one
+from symgrad.runtime.batches import call as call_over
 from symgrad.runtime.load import Library
 from symgrad.runtime.residuals import Residuals, serves, taken_apart
 from symgrad.runtime.values import Values
@@ -86,14 +89,14 @@ class Caller:
         """
         where = self.op.name
         known = self.values.numbers(where, numbers)
-        case, arrays, sizes = self._case(where, inputs, known)
-        outputs = self._allocate(where, case.outputs, sizes, out)
-        self._run(where, case.inference, sizes, {**known, **arrays}, outputs)
+        case, arrays, sizes, batch = self._case(where, inputs, known)
+        outputs = self._allocate(where, case.outputs, sizes, batch.shape, out)
+        self._run(where, case.inference, sizes, batch.shape, {**known, **arrays}, outputs)
         return _one_or_tuple([outputs[array.name] for array in case.outputs])
 
     def forward(
         self, inputs: Sequence[object], out: object = None, numbers: Sequence[Any] = ()
-    ) -> tuple[Any, Residuals]:
+    ) -> tuple[Any, Residuals | OverBatch]:
         """The outputs, and what backward needs.
 
         Inputs and outputs are kept as they are: writing to one before ``backward`` changes the
@@ -101,19 +104,21 @@ class Caller:
         """
         where = f"{self.op.name}.forward"
         known = self.values.numbers(where, numbers)
-        case, arrays, sizes = self._case(where, inputs, known)
-        outputs = self._allocate(where, case.outputs, sizes, out)
+        case, arrays, sizes, batch = self._case(where, inputs, known)
+        outputs = self._allocate(where, case.outputs, sizes, batch.shape, out)
         produced = dict(outputs)
         for residual in case.residuals:
             if residual.source == "kernel":
-                shape = checked_shape(where, residual.array, sizes)
+                shape = batch.shape + checked_shape(where, residual.array, sizes)
                 produced[residual.array.name] = pool.empty(shape, residual.array.dtype)
-        used = self._run(where, case.forward, sizes, {**known, **arrays}, produced)
+        used = self._run(
+            where, case.forward, sizes, batch.shape, {**known, **arrays}, produced
+        )  # fmt: skip
         kept: list[Any] = []
         for residual in case.residuals:
             if residual.source == "input":
                 name = case.inputs[residual.position].name
-                kept.append(_in_shape(used.get(name, arrays[name]), arrays[name].shape))
+                kept.append(_kept(arrays[name], used.get(name)))
             elif residual.source == "number":
                 kept.append(known[residual.array.name])
             elif residual.source == "output":
@@ -122,7 +127,8 @@ class Caller:
                 kept.append(produced[residual.array.name])
         kind = self.residuals[self.op.cases.index(case)]
         result = _one_or_tuple([outputs[array.name] for array in case.outputs])
-        return result, kind((*kept, *(sizes[name] for name in case.sizes)))
+        residuals = kind((*kept, *(sizes[name] for name in case.sizes)))
+        return result, OverBatch(residuals, batch) if batch.own else residuals
 
     def backward(
         self,
@@ -137,17 +143,19 @@ class Caller:
         each array must have its dtype and shape.  Indices are checked again.
         """
         where = f"{self.op.name}.backward"
-        case = self._case_of(where, residuals)
-        kept, sizes = taken_apart(where, case, residuals)
+        batch = residuals.batch if isinstance(residuals, OverBatch) else ALONE
+        own = residuals.residuals if isinstance(residuals, OverBatch) else residuals
+        case = self.case_of(where, own)
+        kept, sizes = taken_apart(where, case, own, batch.shape)
         mask = self._mask(where, needs_input_grad)
         buffers = _split_out(where, out, len(case.inputs), "input")
         if not any(mask):
             return (None,) * len(mask)
         backward = self._backward_for(where, case, mask)
-        arrays = self._cotangents(where, case, cotangents, sizes, backward)
+        arrays = self._cotangents(where, case, cotangents, sizes, batch.shape, backward)
         for wanted, position in zip(backward.kernel.inputs, backward.residuals, strict=False):
             arrays[wanted.name] = kept[position]
-        gradients = self._gradients(where, case, backward, mask, buffers, sizes)
+        gradients = self._gradients(where, case, backward, mask, buffers, sizes, batch)
         if out is not None:
             others = {
                 f"the cotangent or residual {one.name}": arrays[one.name]
@@ -161,7 +169,7 @@ class Caller:
         if written:
             names = (array.name for array in backward.kernel.outputs)
             produced = dict(zip(names, written, strict=True))
-            self._run(where, backward.kernel, sizes, arrays, produced)
+            self._run(where, backward.kernel, sizes, batch.shape, arrays, produced)
         return tuple(gradients[p] if wanted else None for p, wanted in enumerate(mask))
 
     def _gradients(
@@ -172,11 +180,13 @@ class Caller:
         mask: tuple[bool, ...],
         buffers: list[Any],
         sizes: Sizes,
+        batch: Batch,
     ) -> dict[int, NDArray]:
         """An array for each gradient that the kernel computes, the caller's own where given."""
+        own = batch.own or ((),) * len(case.inputs)
         return {
             position: self._buffer(
-                where, array, sizes, buffers[position] if mask[position] else None
+                where, array, sizes, own[position], buffers[position] if mask[position] else None
             )
             for position, array in enumerate(case.inputs)
             if backward.mask[position]
@@ -189,10 +199,52 @@ class Caller:
     ) -> tuple[Case, dict[str, Any]]:
         """The case that serves these inputs, and the sizes.  Raises as a call with them does."""
         where = self.op.name
-        case, _, sizes = self._case(where, inputs, self.values.numbers(where, numbers))
+        case, _, sizes = self._alone(where, inputs, self.values.numbers(where, numbers))
         return case, sizes
 
     def _case(
+        self, where: str, inputs: Sequence[object], numbers: Mapping[str, Any]
+    ) -> tuple[Case, dict[str, NDArray], dict[str, Any], Batch]:
+        """The case that serves these inputs, the arrays by name, the sizes, the leading axes."""
+        try:
+            return (*self._alone(where, inputs, numbers), ALONE)
+        except KernelArgumentError:
+            found = self._over_batch(where, inputs, numbers)
+            if found is None:
+                raise
+        return found
+
+    def _over_batch(
+        self, where: str, inputs: Sequence[object], numbers: Mapping[str, Any]
+    ) -> tuple[Case, dict[str, NDArray], dict[str, Any], Batch] | None:
+        """The same where inputs have leading axes; None where they have none.
+
+        Raises KernelArgumentError for shapes that do not fit each other.
+        """
+        problem: KernelArgumentError | None = None
+        for case in self.values.cases(where, numbers):
+            names = [array.name for array in case.inputs]
+            try:
+                arrays = [
+                    as_array(f"{where}: input {wanted.name}", value, wanted, leading=True)
+                    for value, wanted in zip(inputs, case.inputs, strict=True)
+                ]
+                found = leading(where, case, arrays)
+                if found is None:
+                    continue
+                batch, elements = found
+                sizes = bind_sizes(where, case, elements, names)
+            except KernelArgumentError as error:
+                if not isinstance(error, WrongRank) or len(self.op.cases) == 1:
+                    problem = problem or error
+                continue
+            if serves(case, sizes):
+                return case, dict(zip(names, arrays, strict=True)), sizes, batch
+        if problem is not None:
+            raise problem
+        return None
+
+    def _alone(
         self, where: str, inputs: Sequence[object], numbers: Mapping[str, Any]
     ) -> tuple[Case, dict[str, NDArray], dict[str, Any]]:
         """The case that serves these inputs, the arrays by name, and the sizes."""
@@ -229,7 +281,9 @@ class Caller:
             )
         raise problem
 
-    def _case_of(self, where: str, residuals: object) -> Case:
+    def case_of(self, where: str, residuals: object) -> Case:
+        """The case that residuals are of.  Raises KernelTypeError for those of another op."""
+        residuals = residuals.residuals if isinstance(residuals, OverBatch) else residuals
         for kind, case in zip(self.residuals, self.op.cases, strict=True):
             if type(residuals) is kind:
                 return case
@@ -267,17 +321,19 @@ class Caller:
     # -- arrays
 
     def _allocate(
-        self, where: str, wanted: Sequence[Array], sizes: Sizes, out: object
+        self, where: str, wanted: Sequence[Array], sizes: Sizes, batch: tuple[int, ...], out: object
     ) -> dict[str, NDArray]:
         given = _split_out(where, out, len(wanted), "output")
         return {
-            array.name: self._buffer(where, array, sizes, value)
+            array.name: self._buffer(where, array, sizes, batch, value)
             for array, value in zip(wanted, given, strict=True)
         }
 
-    def _buffer(self, where: str, array: Array, sizes: Sizes, given: object) -> NDArray:
+    def _buffer(
+        self, where: str, array: Array, sizes: Sizes, batch: tuple[int, ...], given: object
+    ) -> NDArray:
         where = f"{where}: out for {array.name}"
-        shape = checked_shape(where, array, sizes)
+        shape = batch + checked_shape(where, array, sizes)
         if given is not None:
             try:
                 return as_output(where, given, array, shape)
@@ -300,6 +356,7 @@ class Caller:
         case: Case,
         cotangents: Sequence[object],
         sizes: Sizes,
+        batch: tuple[int, ...],
         backward: Backward,
     ) -> dict[str, NDArray]:
         """The checked cotangents that the kernel takes, by its names for them."""
@@ -318,9 +375,12 @@ class Caller:
                 continue
             shape = checked_shape(where, wanted, sizes)
             if value is None:
-                checked.append(numpy.zeros(shape, wanted.dtype))
+                checked.append(numpy.broadcast_to(numpy.zeros(shape, wanted.dtype), batch + shape))
                 continue
-            array = as_array(f"{where}: the cotangent of {wanted.name}", value, wanted)
+            shape = batch + shape
+            array = as_array(
+                f"{where}: the cotangent of {wanted.name}", value, wanted, leading=bool(batch)
+            )
             if array.shape != shape:
                 raise KernelArgumentError(
                     f"{where}: the cotangent of {wanted.name} has the shape {array.shape},"
@@ -343,6 +403,7 @@ class Caller:
         where: str,
         kernel: Kernel,
         sizes: Sizes,
+        batch: tuple[int, ...],
         inputs: Mapping[str, Any],
         outputs: Mapping[str, NDArray],
     ) -> dict[str, Any]:
@@ -352,9 +413,40 @@ class Caller:
         used = {
             array.name: inputs[array.name]
             if array.by_value
-            else laid_out(_in_shape(inputs[array.name], shape_of(array, sizes)), array)
+            else self._taken(inputs[array.name], array, sizes, bool(batch))
             for array in kernel.inputs
         }
+        if batch:
+            status = self._call_over(kernel, sizes, batch, used, outputs)
+        else:
+            status = self._call_one(kernel, sizes, used, outputs)
+        if status:
+            raise self._refused(where, kernel, sizes, status)
+        return used
+
+    def _taken(self, value: NDArray, array: Array, sizes: Sizes, batched: bool) -> NDArray:
+        """An input as the kernel takes it: in the shape of its record, and laid out for it."""
+        if batched:
+            return laid_out(value, array, value.ndim - len(array.dims))
+        return laid_out(_in_shape(value, shape_of(array, sizes)), array)
+
+    def _call_over(
+        self, kernel: Kernel, sizes: Sizes, batch: tuple[int, ...],
+        used: Mapping[str, Any], outputs: Mapping[str, NDArray],
+    ) -> int:  # fmt: skip
+        """Call a kernel for each element of a batch; return its status."""
+        if 0 in batch:
+            for output in outputs.values():
+                output[...] = 0
+            return 0
+        if hasattr(self.library.lib, f"batch_{kernel.name}"):
+            return call_over(self.library, kernel, sizes, batch, used, outputs)
+        return one_by_one(partial(self._call, kernel, sizes), kernel, batch, used, outputs)
+
+    def _call_one(
+        self, kernel: Kernel, sizes: Sizes, used: Mapping[str, Any], outputs: Mapping[str, NDArray]
+    ) -> int:
+        """Call a kernel; return its status.  It is called again where only its memory was wrong."""
         status = self._call(kernel, sizes, used, outputs)
         if status == OVERLAP:
             # Interleaved, with no element in common: copies lie apart.
@@ -367,9 +459,7 @@ class Caller:
             needed = getattr(self.library.lib, f"{kernel.name}_workspace")
             workspace.grow(needed(*(sizes[name] for name in kernel.sizes)))
             status = self._call(kernel, sizes, used, outputs)
-        if status:
-            raise self._refused(where, kernel, sizes, status)
-        return used
+        return status
 
     def _call(
         self,
@@ -413,6 +503,13 @@ class Caller:
 def _in_shape(array: NDArray, shape: tuple[int, ...]) -> NDArray:
     """The array itself, or with its batch axes as one, or as they were."""
     return array if array.shape == shape else array.reshape(shape)
+
+
+def _kept(given: NDArray, used: NDArray | None) -> NDArray:
+    """What backward reads of an input: as a kernel took it, if that has all of its elements."""
+    if used is None or used.size != given.size:
+        return given
+    return _in_shape(used, given.shape)
 
 
 def _one_or_tuple(arrays: list[NDArray]) -> Any:

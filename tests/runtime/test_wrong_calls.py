@@ -44,7 +44,6 @@ WRONG_INPUTS: dict[str, tuple[Any, type[SymgradError], str]] = {
     "objects": (ones(2, 2, dtype=object), KernelTypeError, r"dtype object.*\n.*Python objects"),
     "masked": (numpy.ma.ones((2, 2), F4), KernelTypeError, r"masked array.*\n.*filled"),
     "vector": (ones(3), KernelArgumentError, r"shape \(3,\): 1 axis where .* has 2 axes"),
-    "cube": (ones(3, 1, 2), KernelArgumentError, r"3 axes where float32\[n, m\] has 2 axes"),
     "scalar": (F4(1), KernelArgumentError, r"0 axes where"),
 }
 

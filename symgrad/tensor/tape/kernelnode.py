@@ -86,8 +86,7 @@ class KernelNode(Node):
             for one in results
         )
         self.inputs = tuple([SavedTensor(tensor) for tensor in tensors])
-        caller = self.kernels.op.caller
-        case = caller.op.cases[caller.residuals.index(type(self.residuals))]
+        case = self.kernels.op.caller.case_of(self.kernels.op.name, self.residuals)
         checked = []
         for residual in case.residuals:
             if residual.source == "input":
