@@ -117,6 +117,10 @@ AUDIT_ATTEMPTS = 120
 """Points that an audit draws at most."""
 AUDIT_WORK = 20_000
 """Elements that are computed at one point of an audit."""
+ACCURACY_POINTS = 40_000
+"""Points of a first sweep over the range of an elementwise kernel."""
+ACCURACY_WORK = 30_000
+"""Elements that are computed at one point of a kernel with reductions."""
 MOST_ELEMENTS = 4000
 """Elements of all inputs of a point together."""
 SOUGHT_EXTENTS = (16_384, 400, 64, 24)

@@ -54,7 +54,7 @@ from symgrad.frontend.trace import BATCH_RANK, trace_request
 from symgrad.garbage import fewer_collections
 from symgrad.ir.assume import Stated, joined
 from symgrad.ir.dim import Dim
-from symgrad.ir.dtype import float64
+from symgrad.ir.dtype import DType, float32, float64
 from symgrad.ir.function import FunctionGraphs, OtherCall, patterns
 from symgrad.kernels import OpPlan, plan, with_backward
 from symgrad.replay import replayed
@@ -64,6 +64,7 @@ from symgrad.stages import ALLOWED, STAGES
 from symgrad.verdicts import report_on, used
 
 if TYPE_CHECKING:
+    from symgrad.accuracy.records import Accuracy
     from symgrad.emission import EmittedOp
     from symgrad.numpy_op import NumpyOp
     from symgrad.proof.report.records import Report
@@ -549,6 +550,43 @@ def _shown(request: Request, stage: str) -> str:
     from symgrad.manifest import proof_line
 
     return stages.c(planned, proof_line(_as_asked(request, graphs, ranks)))
+
+
+def plan_in(request: Request, dtype: DType) -> OpPlan:
+    """The graphs of the kernels with all floats in one precision; backward is not judged."""
+    asked = request.with_specs(
+        lambda spec: replace(spec, dtype=dtype)
+        if spec.dtype is None or spec.dtype.is_float else spec
+    )  # fmt: skip
+    graphs = trace_request(asked)
+    return plan(_served(asked, graphs, _ranks(asked, graphs)), pruned=False)
+
+
+def accuracy(
+    function: AnyFunction, *specs: Any, static: Static = None, assume: Assume = None,
+    config: Config = None, dtypes: Sequence[DType] = (float32, float64),
+    sizes: Sequence[Mapping[str, int]] = (),
+) -> Accuracy:  # fmt: skip
+    """How far the kernels of an op are from its formulas, as ``accuracy.measure`` says.
+
+    ``specs``, ``static``, ``assume``, ``config``: as for ``compile``.  ``sizes``: at which ops
+    with reductions are looked at.  Raises BuildError where no C compiler works.
+    """
+    from symgrad.accuracy.measure import measure
+    from symgrad.emission import emit
+    from symgrad.runtime.op import make_op
+
+    found = class_of(taken(function))
+    declared = _declared(config, found)
+    kernels = []
+    with _applied(declared, found):
+        request = _requested(function, declared, specs, static, assume)
+        for dtype in dtypes:
+            planned = plan_in(request, dtype)
+            emitted = emit(planned, "")
+            values = planned.graphs.values
+            kernels.append((planned, make_op(emitted.wrapper(), emitted.texts, values=values)))
+    return measure(found.__name__, kernels, sizes)
 
 
 def judged_plan(

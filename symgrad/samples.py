@@ -26,14 +26,14 @@ _SEED = 1
 
 def samples(plan: OpPlan) -> list[dict[str, Any]]:
     """One table for each case that has a point where everything is finite."""
-    numbers = _numbers(plan)
+    numbers = default_numbers(plan)
     if numbers is None:
         return []
     found = (_sample(plan, case, numbers) for case in plan.cases)
     return [one for one in found if one is not None]
 
 
-def _numbers(plan: OpPlan) -> dict[str, Any] | None:
+def default_numbers(plan: OpPlan) -> dict[str, Any] | None:
     """The plain numbers by name, as they are by default; None where one has no default."""
     found = {}
     for one in plan.graphs.values:

@@ -31,6 +31,9 @@ from symgrad.stages import ALLOWED, STAGES
 from symgrad.tools import watched
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from symgrad.accuracy.records import Accuracy
     from symgrad.proof.report.records import Report
     from symgrad.tools.configured import Configured
     from symgrad.tools.judging import Judged
@@ -456,6 +459,72 @@ def scan_command(
         said = ", ".join(f"{number} {name}" for name, number in scan.counts(scanned).items())
         click.echo(f"{len(scanned)} Functions in {seconds:.0f} s: {said or 'none'}")
     _exit(0 if all(one.passes for one in scanned) else 1)
+
+
+@main.command("accuracy")
+@click.argument("targets", nargs=-1, required=True, metavar="OPERATION|FILE|PACKAGE[:CLASS]...")
+@_arguments
+@click.option(
+    "--dtype", type=click.Choice(("float32", "float64", "both")), default="both", show_default=True
+)
+@click.option(
+    "--sizes", multiple=True, metavar="n=100,m=30",
+    help="Sizes at which ops with reductions are looked at, instead of all sizes alike.",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@_file_option("--plot", "Draw the worst errors of the one op over its inputs: FILE.svg.")
+@_config
+@_no_config
+def accuracy_command(
+    targets: Sequence[str], shapes: str | None, static: Sequence[str], assume: Sequence[str],
+    dtype: str, sizes: Sequence[str], as_json: bool, plot: Path | None, config: Path | None,
+    no_config: bool,
+) -> None:  # fmt: skip
+    """Print how far compiled kernels are from their formulas, by ball arithmetic.
+
+    Elementwise kernels: over all exponents, in units of the last place.  Others: at random inputs,
+    relative to the sum of magnitudes.  Gradients are those of backward as it is written.
+    """
+    from rich.console import Console
+
+    from symgrad import compiler
+    from symgrad.ir.dtype import float32, float64
+    from symgrad.tools import accuracy, plots
+    from symgrad.tools.configured import Configured
+
+    console = Console(stderr=as_json, highlight=False)
+    files = Configured(config, read=not no_config)
+    found = []
+    for function, own in [one for target in targets for one in accuracy.chosen(target)]:
+        found.append(compiler.accuracy(
+            function, *(own or _specs(shapes)), static=_static(static),
+            assume=joined(assume) or None, config=files.of,
+            dtypes=[one for one in (float32, float64) if dtype in (str(one), "both")],
+            sizes=accuracy.sizes(sizes),
+        ))  # fmt: skip
+        if not as_json:
+            _print_accuracy(console, found[-1])
+    if plot is not None:
+        plot.write_text(plots.errors([one for each in found for one in each.results]))
+        click.echo(f"written: {plot}", err=True)
+    if as_json:
+        _answer([one.to_dict() for one in found])
+    _exit(1 if any(one.failed for one in found) else 0)
+
+
+def _print_accuracy(console: Console, found: Accuracy) -> None:
+    """Tables of one op."""
+    from symgrad.tools import accuracy
+
+    if found.failed:
+        console.print(f"{found.name}: {found.failed}", markup=False)
+        return
+    console.print(accuracy.table(found))
+    special = accuracy.special_table(found)
+    if special is not None:
+        console.print(special)
+    for note in found.notes:
+        console.print(note, markup=False)
 
 
 @main.command()

@@ -219,12 +219,13 @@ class _Sizes:
 def _work(subject: Subject, sizes: Mapping[str, int]) -> int:
     """About how many elements are computed."""
     try:
-        return sum(_elements(node, sizes) for node in subject.everything.nodes)
+        return sum(elements(node, sizes) for node in subject.everything.nodes)
     except (ZeroDivisionError, KeyError):
         return AUDIT_WORK + 1
 
 
-def _elements(node: Node, sizes: Mapping[str, int]) -> int:
+def elements(node: Node, sizes: Mapping[str, int]) -> int:
+    """About how many elements are computed for a node."""
     shape = [size.at(sizes) for size in node.shape]
     if node.op == "einsum":
         letters: dict[str, int] = {}
