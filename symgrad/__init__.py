@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from symgrad.compiler import verify as verify
     from symgrad.custom.define import custom_op as custom_op
     from symgrad.drawing.draw import draw as draw
+    from symgrad.errors import CopyWarning as CopyWarning
     from symgrad.errors import InferredShapesWarning as InferredShapesWarning
     from symgrad.errors import SymgradError as SymgradError
     from symgrad.frontend.dtypes import can_cast as can_cast
@@ -79,7 +80,7 @@ _MODULES = {
     "symgrad.compiler": "compile verify",
     "symgrad.custom.define": "custom_op",
     "symgrad.drawing.draw": "draw",
-    "symgrad.errors": "InferredShapesWarning SymgradError",
+    "symgrad.errors": "CopyWarning InferredShapesWarning SymgradError",
     "symgrad.frontend.dtypes": "can_cast finfo iinfo promote_types",
     "symgrad.frontend.function": (
         "Function assume custom_bwd custom_fwd fixed_point once_differentiable surrogate"

@@ -223,3 +223,7 @@ class KernelTypeError(SymgradError, TypeError):
 
 class InferredShapesWarning(UserWarning):
     """Kernels are made for shapes that nobody stated."""
+
+
+class CopyWarning(UserWarning):
+    """A large array is copied at a call, because kernels do not take its layout."""

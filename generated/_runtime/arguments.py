@@ -249,7 +249,7 @@ def checked_shape(where: str, array: Array, sizes: Sizes) -> tuple[int, ...]:
 
 
 def as_output(where: str, value: object, wanted: Array, shape: tuple[int, ...]) -> NDArray:
-    """``value`` as an array that a kernel can write: exact dtype and shape, contiguous, writable.
+    """``value`` as an array to write results into: exact dtype and shape, of any strides.
 
     Raises KernelTypeError or KernelArgumentError.
     """
@@ -264,10 +264,11 @@ def as_output(where: str, value: object, wanted: Array, shape: tuple[int, ...]) 
         raise KernelTypeError(f"{where} is not in this machine's byte order", hint="make a new one")
     if isinstance(value, numpy.generic) or not array.flags.writeable:
         raise KernelArgumentError(f"{where} is read-only", hint="give an array that can be written")
-    if not array.flags.c_contiguous or not array.flags.aligned:
+    repeated = (not step and extent > 1 for step, extent in zip(array.strides, shape, strict=True))
+    if array.size and any(repeated):
         raise KernelArgumentError(
-            f"{where} is not a C-contiguous, aligned array (its strides are {array.strides})",
-            hint="kernels write into contiguous arrays; give one, and copy it where you want it",
+            f"{where} has the same memory for several elements (its strides are {array.strides})",
+            hint="give an array whose elements lie apart",
         )
     return array
 
@@ -319,21 +320,6 @@ def steps_of(array: NDArray, more: int = 0) -> list[int]:
         usual if extent <= 1 else step
         for extent, step, usual in zip(shape, real, contiguous, strict=True)
     ]
-
-
-def laid_out(value: NDArray, wanted: Array, more: int = 0) -> NDArray:
-    """``value``, or a packed copy where a kernel cannot take its layout.
-
-    A kernel takes native, aligned elements; axes in ``wanted.strides`` may have any positive
-    stride that does not run into the contiguous axes behind them (so that it can serve as the
-    leading dimension of a BLAS matrix); all other axes lie as in a C-contiguous array.  ``more``:
-    so many axes in front, of any stride, are not the kernel's; what is repeated along them is
-    packed once.
-    """
-    if complies(value, wanted, more):
-        return value
-    once = tuple(slice(0, 1) if not stride else slice(None) for stride in value.strides[:more])
-    return numpy.array(value[once], dtype=wanted.dtype, order="C", copy=True)
 
 
 def complies(value: NDArray, wanted: Array, more: int = 0) -> bool:

@@ -29,6 +29,7 @@ from symgrad.abi import (
     with_names,
 )
 from symgrad.runtime.batch_c import BATCH, batch_call, batch_prototype
+from symgrad.runtime.copy_c import COPY, COPY_PROTOTYPE
 
 _PRELUDE = """\
 #include <stddef.h>
@@ -330,6 +331,7 @@ def _call(kernel: Kernel) -> str:
 def declarations(op: Op) -> str:
     """What cffi reads: the kernels' calls and the few variables around them."""
     lines = ["extern int symgrad_threads;", "int symgrad_max_threads(void);"]
+    lines.append(f"{COPY_PROTOTYPE};")
     for kernel in op.kernels:
         lines += [f"{_prototype(kernel)};", f"{_workspace_prototype(kernel)};"]
         lines.append(f"{batch_prototype(kernel)};")
@@ -343,7 +345,7 @@ def binding(op: Op) -> str:
     names |= {"too_small": WORKSPACE_TOO_SMALL, "overflow": WORKSPACE_OVERFLOW}
     prelude = _PRELUDE % {"header": op.header, **names}
     calls = [_call(kernel) + batch_call(kernel) + _xla_call(kernel) for kernel in op.kernels]
-    return prelude + BATCH + _XLA + "".join(calls)
+    return prelude + BATCH + COPY + _XLA + "".join(calls)
 
 
 def xla_name(kernel: Kernel) -> str:

@@ -30,21 +30,9 @@ RUNTIME = "_runtime"
 """The folder of the modules that every op is called through."""
 # The modules that generated code needs at run time; those of `COMMON` lie in `symgrad` itself.
 RUNTIME_MODULES = (
-    *("arguments", "batch_c", "batches", "binding", "blas", "build", "cache", "compiler"),
-    *(
-        "digests",
-        "libraries",
-        "load",
-        "on_numpy",
-        "pool",
-        "residuals",
-        "strict",
-        "support",
-        "threads",
-        "trusted",
-        "values",
-        "workspace",
-    ),
+    *("arguments", "batch_c", "batches", "binding", "blas", "build", "cache"),
+    *("compiler", "copies", "copy_c", "digests", "libraries", "load", "on_numpy"),
+    *("pool", "residuals", "strict", "support", "threads", "trusted", "values", "workspace"),
 )
 COMMON = ("abi", "errors", "forks", "plain_values")
 # What hands the ops to other frameworks, which are imported when it is.

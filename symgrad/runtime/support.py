@@ -41,11 +41,11 @@ from symgrad.runtime.arguments import (
     check_apart,
     checked_shape,
     describe,
-    laid_out,
     steps_of,
 )
 from symgrad.runtime.batches import ALONE, Batch, OverBatch, leading, one_by_one
 from symgrad.runtime.batches import call as call_over
+from symgrad.runtime.copies import copy, laid_out, say
 from symgrad.runtime.load import Library
 from symgrad.runtime.residuals import Residuals, serves, taken_apart
 from symgrad.runtime.values import Values
@@ -413,22 +413,29 @@ class Caller:
         used = {
             array.name: inputs[array.name]
             if array.by_value
-            else self._taken(inputs[array.name], array, sizes, bool(batch))
+            else self._taken(where, inputs[array.name], array, sizes, bool(batch))
             for array in kernel.inputs
         }
+        written = {name: _to_write(array) for name, array in outputs.items()}
         if batch:
-            status = self._call_over(kernel, sizes, batch, used, outputs)
+            status = self._call_over(kernel, sizes, batch, used, written)
         else:
-            status = self._call_one(kernel, sizes, used, outputs)
+            status = self._call_one(kernel, sizes, used, written)
         if status:
             raise self._refused(where, kernel, sizes, status)
+        for name, array in outputs.items():
+            if written[name] is not array:
+                say(f"{where}: out for {name}", array)
+                copy(self.library, array, written[name])
         return used
 
-    def _taken(self, value: NDArray, array: Array, sizes: Sizes, batched: bool) -> NDArray:
+    def _taken(
+        self, where: str, value: NDArray, array: Array, sizes: Sizes, batched: bool
+    ) -> NDArray:
         """An input as the kernel takes it: in the shape of its record, and laid out for it."""
-        if batched:
-            return laid_out(value, array, value.ndim - len(array.dims))
-        return laid_out(_in_shape(value, shape_of(array, sizes)), array)
+        more = value.ndim - len(array.dims) if batched else 0
+        shape = value.shape if batched else shape_of(array, sizes)
+        return laid_out(self.library, where, _in_shape(value, shape), array, more)
 
     def _call_over(
         self, kernel: Kernel, sizes: Sizes, batch: tuple[int, ...],
@@ -503,6 +510,12 @@ class Caller:
 def _in_shape(array: NDArray, shape: tuple[int, ...]) -> NDArray:
     """The array itself, or with its batch axes as one, or as they were."""
     return array if array.shape == shape else array.reshape(shape)
+
+
+def _to_write(array: NDArray) -> NDArray:
+    """The array itself where a kernel can write it, else one to write in its place."""
+    fits = array.flags.c_contiguous and array.flags.aligned
+    return array if fits else pool.empty(array.shape, array.dtype)
 
 
 def _kept(given: NDArray, used: NDArray | None) -> NDArray:

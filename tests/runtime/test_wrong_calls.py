@@ -72,7 +72,11 @@ WRONG_OUT: dict[str, tuple[Callable[[Any], Any], type[SymgradError], str]] = {
     ),
     "list": (lambda x: [[0.0] * 3] * 2, KernelArgumentError, r"2 arrays, 1 .* each output"),
     "read-only": (lambda x: read_only(2, 3), KernelArgumentError, r"out for y is read-only"),
-    "transposed": (lambda x: ones(3, 2).T, KernelArgumentError, r"not a C-contiguous"),
+    "repeated": (
+        lambda x: numpy.lib.stride_tricks.as_strided(ones(3), (2, 3), (0, 4)),
+        KernelArgumentError,
+        r"same memory for several elements",
+    ),
     "swapped": (lambda x: ones(2, 3).astype(">f4"), KernelTypeError, r"byte order"),
     "itself": (lambda x: x, KernelArgumentError, r"out for y shares memory with x.*\n.*in place"),
     "reversed": (lambda x: x.reshape(-1)[::1].reshape(2, 3), KernelArgumentError, r"shares memory"),
