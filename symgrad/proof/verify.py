@@ -105,7 +105,7 @@ class VerifyOptions:
     look for a repair of what is refuted.  ``order``: 2 where the backward of the backward is judged
     as well, from ``histories``: the Function and its variants traced with what PyTorch would
     record.  ``paste``: tries repairs in the user's own text; ``explained``: what is known already
-    of gradients that need none.
+    of gradients that need none; ``repairs``: False of one that is meant to be what it is.
     ``calls``: traces other calls beside the cases; None where the code is plain.  ``wide``: traces
     the Function for float64.  ``asked``: conditions that were found by other calls; ``runs``: those
     on sizes for which some operation raises otherwise.
@@ -124,6 +124,7 @@ class VerifyOptions:
     histories: Sequence[FunctionGraphs] = ()
     paste: Paste | None = None
     explained: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    repairs: bool = True
     pushes: FunctionGraphs | SymgradError | None = None
     jvp_asks: bool = False
     audit: bool = False
@@ -254,8 +255,6 @@ def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
     options = replace(options, asked=asked, runs=raised.sizes)
     judged = [_judge_case(case, declared, options) for case in graphs.cases]
     inputs = input_reports(graphs, judged, declared, options)
-    if options.surrogate is None:
-        inputs = _meant(inputs, judged)
     protocol = _protocol(graphs, judged, inputs, calls.findings, options)
     return Report(
         name=graphs.name,
@@ -687,20 +686,27 @@ def input_reports(
     declared: Sequence[Assumption],
     options: VerifyOptions,
 ) -> dict[str, InputReport]:
-    """The report of every differentiable input, in order."""
+    """The report of every differentiable input, in order.
+
+    What a refuted gradient is the derivative of is asked first: where that is known, no repair is.
+    """
     constant = {assumption.name for assumption in declared if assumption.kind == "constant"}
+    known = {name: [outcome_of(one, name) for one in judged] for name in graphs.differentiable}
+    meant = _meant(known, judged) if options.surrogate is None else {}
     reports: dict[str, InputReport] = {}
-    for name in graphs.differentiable:
-        outcomes = [outcome_of(one, name) for one in judged]
+    for name, outcomes in known.items():
         if all(outcome is None for outcome in outcomes) and name in constant:
             continue
+        own = replace(options, repairs=name not in meant)
         try:
             with deadline.step(f"conditions for {name} were looked for"):
-                reports[name] = _report(graphs, name, judged, outcomes, declared, options)
+                reports[name] = _report(graphs, name, judged, outcomes, declared, own)
         except DependencyError:
             raise
         except (Exception, TimeUp) as error:  # a verdict without its conditions is none
             reports[name] = _unreported(graphs, name, outcomes, error)
+        if name in meant:
+            reports[name] = _as_surrogate(reports[name], meant[name])
     return reports
 
 
@@ -784,27 +790,32 @@ def _report(
     )
 
 
-def _meant(inputs: dict[str, InputReport], judged: Sequence[JudgedCase]) -> dict[str, InputReport]:
-    """The reports, of refuted gradients with what they are the derivatives of, if that is known.
+def _meant(
+    outcomes: Mapping[str, Sequence[Judgement | None]], judged: Sequence[JudgedCase]
+) -> dict[str, Mapping[str, str]]:
+    """What refuted gradients are the derivatives of, with its code, of those where that is known.
 
     All are looked at together.  Where that fails, what one of them is alone is said only beside
     another one that is a mistake: two names are none.
     """
-    wrong = [name for name, one in inputs.items() if one.verdict is Verdict.REFUTED]
-    meant: dict[str, InputReport] = {}
+    wrong = [
+        name for name, own in outcomes.items()
+        if any(one is not None and one.verdict is Verdict.REFUTED for one in own)
+    ]  # fmt: skip
+    meant: dict[str, Mapping[str, str]] = {}
     try:
         with limited(SURROGATE_SECONDS):
             together = _recognised(wrong, judged)
-            meant = {name: _as_surrogate(inputs[name], together) for name in wrong if together}
+            meant = {name: together for name in wrong if together}
             if len(wrong) > 1 and not together:
                 alone = {name: _recognised([name], judged, alone=True) for name in wrong}
                 if not all(alone.values()):
-                    meant = {n: _as_surrogate(inputs[n], own) for n, own in alone.items() if own}
+                    meant = {name: own for name, own in alone.items() if own}
     except DependencyError:
         raise
     except (Exception, TimeUp):  # the refutation stands without it
         check()
-    return {**inputs, **meant}
+    return meant
 
 
 def _recognised(
@@ -911,7 +922,7 @@ def _explained(
             return found, Diagnosis(options.explained.get(name, ()))
         return found, diagnose(
             chosen.subject, name, _gradient(chosen, name), chosen.case, budget=options.budget,
-            paste=options.paste, counterexample=decided.counterexample,
+            paste=options.paste, counterexample=decided.counterexample, repairs=options.repairs,
         )  # fmt: skip
     except DependencyError:
         raise

@@ -15,6 +15,7 @@ import pytest
 
 import symgrad as sg
 from symgrad.errors import NotProvedError, UnsupportedOpError
+from symgrad.pasting.repairs import Pasting
 
 Slope = Callable[[Any], Any]
 
@@ -546,6 +547,25 @@ def test_learned_step_with_the_window_of_what_is_rounded(
     monkeypatch.setattr("symgrad.proof.verify.SURROGATE_SECONDS", 120.0)
     text = sg.verify(LsqOfRounded, "n m", "").inputs["s"].surrogate
     assert "is the derivative of `x / s` in place of `(x / s).round()`" in text, text
+
+
+def test_no_repair_is_proved_of_what_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+    offer = Pasting.offer
+
+    def counted(self: Pasting, case: Any, name: str, *rest: Any) -> Any:
+        tried.append(name)
+        return offer(self, case, name, *rest)
+
+    monkeypatch.setattr(Pasting, "offer", counted)
+    slipped = made(lambda x: x * sg.sigmoid(x), sg.sigmoid, "Slipped")
+    assert sg.verify(slipped, "n").verdict == "REFUTED"
+    assert tried == ["x"]
+    meant = sg.verify(made(lambda x: x.clamp(-1, 1), sg.ones_like, "Clamped"), "n").inputs["x"]
+    assert meant.verdict == "SURROGATE?"
+    assert meant.derived
+    assert not meant.diagnosis
+    assert tried == ["x"]
 
 
 def test_learned_step_by_plain_numbers() -> None:

@@ -66,11 +66,13 @@ class Diagnosis:
 def diagnose(
     subject: Subject, name: str, gradient: Gradient | None, case: FunctionCase, *, budget: int,
     paste: Paste | None = None, counterexample: Counterexample | None = None,
+    repairs: bool = True,
 ) -> Diagnosis:  # fmt: skip
     """What is wrong with a gradient and how to write it.
 
     ``paste``: tries code in the user's own text; without it, code is proved by itself.
     ``counterexample``: no code is offered, or called the true gradient, that is wrong there.
+    ``repairs``: is code offered?
     """
     witness = Witness(subject, counterexample)
     shelf = _Shelf(subject, witness, partial(_offered, subject, name, case, budget, paste))
@@ -79,12 +81,15 @@ def diagnose(
     words: list[str] = []
     try:
         with limited(REPAIR_SECONDS):
-            _explain(subject, name, case, shelf, true, words, paste)
+            trials = _explain(subject, name, case, shelf, true, words, paste)
+            for one in true if repairs else ():
+                if not trials.usable or trials.node_is_true(one.node):
+                    _taken(shelf, trials, one.node, one.copies)
             words += _summed_down(subject, name, gradient)
     except TimeUp as error:
         check()  # was it the limit of the verdict?
         words.append(f"no more was found: {failure(error)}")
-    offer = shelf.best
+    offer = shelf.best if repairs else None
     if paste is not None and offer is not None:
         words += paste.take(name, offer)
     code, conditions = (None, ()) if offer is None else (offer.code, offer.conditions)
@@ -110,8 +115,8 @@ def _true(subject: Subject, name: str, witness: Witness) -> list[Derived]:
 def _explain(
     subject: Subject, name: str, case: FunctionCase, shelf: _Shelf, true: Sequence[Derived],
     words: list[str], paste: Paste | None,
-) -> None:  # fmt: skip
-    """Add to the words what is wrong, and to the shelf what is right."""
+) -> Trials:  # fmt: skip
+    """Add to the words what is wrong, and to the shelf what that shows to be right."""
     trials = Trials(subject, name)
     if true and shelf.witness.agrees(true[-1].node):
         trials.add(shelf.witness.evaluated(true[-1].node))
@@ -128,9 +133,7 @@ def _explain(
                 break
         if not words:
             words += _explanations(subject, name, trials, paste)
-    for one in true:
-        if not trials.usable or trials.node_is_true(one.node):
-            _taken(shelf, trials, one.node, one.copies)
+    return trials
 
 
 def _right_parts(subject: Subject, name: str) -> frozenset[Node]:
