@@ -121,6 +121,8 @@ ACCURACY_POINTS = 40_000
 """Points of a first sweep over the range of an elementwise kernel."""
 ACCURACY_WORK = 30_000
 """Elements that are computed at one point of a kernel with reductions."""
+SCALING_ELEMENTS = 20_000_000
+"""Elements that are computed in one call whose time is measured on several threads."""
 MOST_ELEMENTS = 4000
 """Elements of all inputs of a point together."""
 SOUGHT_EXTENTS = (16_384, 400, 64, 24)

@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from symgrad.proof.report.records import Report
     from symgrad.runtime.op import CompiledOp
     from symgrad.runtime.package import PackagedOp
+    from symgrad.sheet import Sheet
     from symgrad.validation import Validation
 
 Told = Callable[[str, "Report", "Validation | None"], None]
@@ -462,6 +463,7 @@ def build(
     validate: bool = True, package: str = "", on_numpy: bool = True, cached: bool = False,
     each: Callable[..., Iterable[Any]] = map,
     told: Told = lambda name, report, validation: None,
+    sheets: Callable[[Sequence[Sheet]], None] | None = None, scaling: bool = False,
 ) -> str:  # fmt: skip
     """Write a package of kernels that imports without symgrad; return the difference.
 
@@ -473,6 +475,8 @@ def build(
     with programs for NumPy, which compute where no library can be loaded.  ``cached``: what was
     PROVED before is not proved again.  ``each``: goes through the Functions, as ``map`` does, in
     several processes maybe.  ``told`` is called with the name of each op once it is judged.
+    ``sheets`` is given what each op costs and how accurate it is, once the package is written;
+    ``scaling``: with its time on more threads.
     Raises NotProvedError, NotValidatedError, BuildError.
     """
     from symgrad.manifest import packaged, packaged_op
@@ -486,7 +490,7 @@ def build(
         project.check_name(package)
     named = names or {}
 
-    def make(one: AnyFunction) -> tuple[PackagedOp, list[dict[str, Any]]]:
+    def make(one: AnyFunction) -> tuple[PackagedOp, list[dict[str, Any]], Sheet | None]:
         found = class_of(taken(one))
         declared = _declared(config, found)
         with _applied(declared, found), used() if cached else nullcontext():
@@ -499,19 +503,27 @@ def build(
         if compiled and not check:
             _into_cache(emitted)
         op = packaged_op(request, planned, report, emitted, validation, root, on_numpy=on_numpy)
-        return op, samples(planned) if package else []
+        found_sheet = None
+        if sheets is not None and not check:
+            from symgrad.sheet import sheet
+
+            found_sheet = sheet(planned, report, emitted, validation, scaling=scaling)
+        return op, samples(planned) if package else [], found_sheet
 
     made = list(each(make, functions))
-    ops = [op for op, _ in made]
+    ops = [op for op, *_ in made]
     place = project.source_folder(folder, package) if package else folder
     files = packaged(ops, place)
     if check:
         return difference(place, files)
     write_package(place, files)
     if package:
-        project.write_project(folder, project.project_files(package, made))
+        calls = [(op, samples) for op, samples, _ in made]
+        project.write_project(folder, project.project_files(package, calls))
     if compiled:
         build_package(place, [op.stem for op in ops])
+    if sheets is not None:
+        sheets([one for *_, one in made if one is not None])
     return ""
 
 

@@ -36,7 +36,7 @@ def measured(
 
     ``sizes``: these, instead of all sizes alike, as large as the work allows.
     """
-    draws = _Draws(subject)
+    draws = Draws(subject)
     chosen = [dict(one) for one in sizes] or draws.sizes()
     found = [_Worst() for _ in subject.results]
     for one in chosen:
@@ -80,7 +80,7 @@ class _Worst:
             self.curve[power] = max(self.curve.get(power, 0.0), worst.error)
 
 
-class _Draws:
+class Draws:
     """Points of one subject, as floats of its precision."""
 
     def __init__(self, subject: Subject) -> None:
@@ -96,15 +96,16 @@ class _Draws:
     def sizes(self) -> list[dict[str, int]]:
         """All sizes alike, up to what may be worked; else those that the conditions allow."""
         alike = [dict.fromkeys(self.names, length) for length in LENGTHS]
-        allowed = [one for one in alike if self._fits(one)]
-        return allowed or [one for one in islice(self.sampler.size_choices(), 3) if self._fits(one)]
+        allowed = [one for one in alike if self.fits(one)]
+        return allowed or [one for one in islice(self.sampler.size_choices(), 3) if self.fits(one)]
 
-    def _fits(self, sizes: Mapping[str, int]) -> bool:
+    def fits(self, sizes: Mapping[str, int], most: int = ACCURACY_WORK) -> bool:
+        """Do the conditions allow sizes, and is the work at most so many elements?"""
         try:
             work = sum(elements(node, sizes) for node in self.subject.nodes)
         except (ZeroDivisionError, KeyError):
             return False
-        return work <= ACCURACY_WORK and self.sampler.allows(sizes)
+        return work <= most and self.sampler.allows(sizes)
 
     def point(self, sizes: Mapping[str, int], seed: int, mode: str) -> dict[str, Array]:
         """The inputs at one point."""
@@ -117,7 +118,7 @@ class _Draws:
 
 
 def _take(
-    subject: Subject, found: Sequence[_Worst], draws: _Draws, sizes: Mapping[str, int], seed: int,
+    subject: Subject, found: Sequence[_Worst], draws: Draws, sizes: Mapping[str, int], seed: int,
     scale: int,
 ) -> None:  # fmt: skip
     """Measure at one point: of the first mode of drawing in which all true values are known."""

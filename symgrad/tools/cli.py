@@ -544,6 +544,11 @@ def _print_accuracy(console: Console, found: Accuracy) -> None:
 )
 @click.option("--no-validate", is_flag=True, help="Do not validate the C against what was traced.")
 @click.option("--check", is_flag=True, help="Write nothing; fail if DIR would change.")
+@click.option(
+    "--report", is_flag=True,
+    help="Write DIR/report.html: errors, costs, workspace and proofs of all kernels.",
+)  # fmt: skip
+@click.option("--scaling", is_flag=True, help="Measure times on more threads for the report: -j 1.")
 @click.option("--no-compile", is_flag=True, help="Write the sources only.")
 @click.option("--no-cache", is_flag=True, help="Prove again what was PROVED before.")
 @click.option(
@@ -555,8 +560,9 @@ def _print_accuracy(console: Console, found: Accuracy) -> None:
 @_timeout
 def build(
     targets: Sequence[str], output: Path, package: str, shapes: str | None, static: Sequence[str],
-    assume: Sequence[str], allow: Sequence[str], no_validate: bool, check: bool, no_compile: bool,
-    no_cache: bool, jobs: int, config: Path | None, no_config: bool, timeout: float,
+    assume: Sequence[str], allow: Sequence[str], no_validate: bool, check: bool, report: bool,
+    scaling: bool, no_compile: bool, no_cache: bool, jobs: int, config: Path | None,
+    no_config: bool, timeout: float,
 ) -> None:  # fmt: skip
     """Write C, header, wrapper and manifest: a package that needs no symgrad to import.
 
@@ -565,7 +571,7 @@ def build(
     from rich.console import Console
 
     from symgrad import compiler
-    from symgrad.tools import discover
+    from symgrad.tools import discover, sheets
     from symgrad.tools.building import in_turn
     from symgrad.tools.configured import Configured
 
@@ -578,7 +584,9 @@ def build(
         assume=joined(assume) or None, allow=tuple(allow), check=check,
         compiled=not no_compile, root=Path.cwd(), timeout=timeout or None, config=files.of,
         validate=not no_validate, package=package, told=_built, cached=not no_cache,
-        each=partial(in_turn, console=Console(stderr=True), jobs=jobs),
+        each=partial(in_turn, console=Console(stderr=True), jobs=1 if scaling else jobs),
+        sheets=partial(sheets.write, output, package or output.name) if report else None,
+        scaling=scaling,
     )  # fmt: skip
     _finish(difference, check, output)
 

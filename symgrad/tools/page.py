@@ -14,8 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-import jinja2
-
+from symgrad.codegen.environment import html_environment
 from symgrad.proof.report.rendering import formulas_of
 from symgrad.tools.judging import Judged
 
@@ -32,10 +31,7 @@ def page(
     seconds: float,
 ) -> str:  # fmt: skip
     """The file."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("symgrad.templates", ""), autoescape=True, trim_blocks=True,
-        lstrip_blocks=True, undefined=jinja2.StrictUndefined,
-    )  # fmt: skip
+    environment = html_environment()
     environment.filters["with_code"] = _with_code
     template = environment.get_template("scan.html.j2")
     return template.render(place=place, found=found, counts=counts, notes=notes, seconds=seconds)

@@ -107,7 +107,7 @@ def _errors_panel(dtype: str, drawn: Sequence[Measured], number: int) -> Panel:
         colour = COLOURS[index % len(COLOURS)]
         lines.append(Line(one.name, colour, tuple(filter(None, pieces))))
     signs = (-1, 1) if elementwise else (1,)
-    marks = _marks(low, high)
+    marks = _marks(low, high)[1 if elementwise else 0 :]
     ticks = [
         Tick(place(sign, e), f"{'-' if sign < 0 else ''}2^{e}") for sign in signs for e in marks
     ]
