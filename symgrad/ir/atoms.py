@@ -9,14 +9,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 if TYPE_CHECKING:
     from symgrad.ir.dim import Dim
 
 
+class _Once(type):
+    """Equal atoms are one object wherever they can be, so that they are quickly compared."""
+
+    def __call__(cls, *parts: Any) -> Any:
+        found = _atoms.get((cls, *parts))
+        return (
+            _atoms.setdefault((cls, *parts), super().__call__(*parts)) if found is None else found
+        )
+
+
+_atoms: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
+
+
 @dataclass(frozen=True)
-class Atom:
+class Atom(metaclass=_Once):
     """What a ``Dim`` is a polynomial over.  ``key`` orders atoms and never depends on identity."""
 
     @property
@@ -44,6 +58,9 @@ class Size(Atom):
     """A symbolic size, such as ``n``: an integer, at least 0."""
 
     name: str
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     @property
     def key(self) -> str:

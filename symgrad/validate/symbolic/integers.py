@@ -11,14 +11,15 @@ where a product occurs, and variables that a bound grows or falls with are put a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from itertools import combinations_with_replacement
 from typing import Any, TypeGuard
 
 import islpy
 
-from symgrad.ir.atoms import Monomial, divide
+from symgrad.ir.atoms import Monomial, divide, multiply
 from symgrad.ir.dim import Atom, Axis, Derived, Dim, Element, Size
 from symgrad.validate.symbolic.models import Models
 
@@ -290,9 +291,8 @@ class Integers:
         products, denial = [], -goal - 1
         own: list[Dim] = []
         for left, right in combinations_with_replacement([*facts, denial], 2):
-            product = left * right
-            monomials = [one for one, _ in product.terms if _degree(one) > 1]
-            if monomials and all(one in needed for one in monomials):
+            product = _product_over(left, right, needed)
+            if product is not None:
                 products.append(product)
                 if right is denial:
                     own.append(product)
@@ -373,9 +373,10 @@ class Integers:
         """What ``value // step`` lies below: bounds of ``value`` that ``step`` divides."""
         own = (fact for axis in value.axes for fact in self.range_of(axis))
         for fact in (*self._facts, *own):
-            found = (fact + value + 1).exact_quotient(step)
-            if found is not None and found.atoms.isdisjoint(value.atoms):
-                yield found
+            if value.atoms <= fact.atoms:  # else what is left holds one of them
+                found = (fact + value + 1).exact_quotient(step)
+                if found is not None and found.atoms.isdisjoint(value.atoms):
+                    yield found
 
 
 def _split(dim: Dim) -> tuple[tuple[tuple[Monomial, int], ...], int]:
@@ -541,6 +542,20 @@ def _degree(monomial: tuple[tuple[Atom, int], ...]) -> int:
     return sum(power for _, power in monomial)
 
 
+def _product_over(left: Dim, right: Dim, needed: Collection[Monomial]) -> Dim | None:
+    """The product, where it holds some of these products of atoms, and no others."""
+    terms: dict[Monomial, int] = {}
+    for one, value in left.terms:
+        for other, factor in right.terms:
+            monomial = _multiplied(one, other)
+            terms[monomial] = terms.get(monomial, 0) + value * factor
+    found = [one for one, value in terms.items() if value and _degree(one) > 1]
+    return Dim(terms) if found and all(one in needed for one in found) else None
+
+
+_multiplied = lru_cache(maxsize=1 << 16)(multiply)
+
+
 def _slopes(goal: Dim) -> list[tuple[Axis | Element, Dim]]:
     """The axes and elements that ``goal`` is linear in, those with the simplest factors first."""
     found: list[tuple[int, Axis | Element, Dim]] = []
@@ -644,13 +659,39 @@ def _empty_by_cases(constraints: Sequence[Dim]) -> bool:
 
 def _empty(constraints: Sequence[Dim]) -> bool:
     """Do no integers satisfy them all?  Each monomial counts as a variable of its own."""
-    names: dict[object, str] = {}
-    texts = []
-    for one in constraints:
-        terms = [
-            f"{value}{names.setdefault(monomial, f'v{len(names)}') if monomial else ''}"
-            for monomial, value in one.terms
-        ]
-        texts.append(f"{' + '.join(terms) or '0'} >= 0")
-    text = f"{{ [{', '.join(names.values())}] : {' and '.join(texts)} }}"
-    return bool(islpy.Set(text).is_empty())
+    places: dict[Monomial, int] = {}
+    return _unsatisfiable(
+        tuple(
+            tuple(
+                (places.setdefault(one, len(places)) if one else _CONSTANT, value)
+                for one, value in dim.terms
+            )
+            for dim in constraints
+        )
+    )
+
+
+_CONSTANT = -1  # stands in the place of a variable
+
+
+@lru_cache(maxsize=1 << 14)
+def _unsatisfiable(rows: tuple[tuple[tuple[int, int], ...], ...]) -> bool:
+    """Do no integers make the sum of each row, pairs of a variable and its factor, 0 or more?"""
+    count = max((place for row in rows for place, _ in row), default=_CONSTANT) + 1
+    space = islpy.Space.set_alloc(islpy.DEFAULT_CONTEXT, 0, count)
+    local, found = islpy.LocalSpace.from_space(space), islpy.BasicSet.universe(space)
+    for row in rows:
+        own = islpy.Constraint.alloc_inequality(local)
+        for place, value in row:
+            factor = _value(value)
+            if place == _CONSTANT:
+                own = own.set_constant_val(factor)
+            else:
+                own = own.set_coefficient_val(islpy.dim_type.set, place, factor)
+        found = found.add_constraint(own)
+    return bool(found.is_empty())
+
+
+@lru_cache(maxsize=1 << 10)
+def _value(number: int) -> islpy.Val:
+    return islpy.Val(str(number))  # of any length
