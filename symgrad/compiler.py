@@ -18,6 +18,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -407,7 +408,9 @@ def compile(
     VALIDATED is refused with NotValidatedError, unless ``allow`` names ``"NOT VALIDATED"``.
     """
     with forks_wait():
+        from symgrad.emission import fallback
         from symgrad.numpy_op import NumpyOp
+        from symgrad.runtime.carried import Parts
         from symgrad.runtime.op import make_op
 
     found = class_of(taken(function))
@@ -416,14 +419,16 @@ def compile(
         request = _requested(function, declared, specs, static, assume, timeout)
         planned, report = judged_plan(request, allow, timeout=timeout)
     emitted, _ = texts(planned, report, allow, validate=validate)
+    programs = partial(fallback, planned, "symgrad.runtime")
     try:
         return make_op(
             emitted.wrapper(), emitted.texts, key_extra=planned.graphs.source, origin=request,
-            values=planned.graphs.values,
+            values=planned.graphs.values, programs=programs,
         )  # fmt: skip
     except (BuildError, CacheError) as error:
         fall_back(f"{planned.name} runs", error, strict=strict, stacklevel=2)
-        return NumpyOp(planned, origin=request)
+        parts = Parts(emitted.wrapper(), emitted.texts, programs, planned.graphs.source)
+        return NumpyOp(planned, origin=request, parts=parts)
 
 
 def texts(

@@ -22,8 +22,9 @@ from symgrad.ir.graph import Graph
 from symgrad.kernels import KernelPlan, OpPlan
 from symgrad.passes.evaluate import evaluate
 from symgrad.runtime.batches import OverBatch
+from symgrad.runtime.carried import Parts
 from symgrad.runtime.load import Library
-from symgrad.runtime.op import OpAt
+from symgrad.runtime.op import OpAt, reduced
 from symgrad.runtime.residuals import Residuals
 from symgrad.runtime.support import Caller
 from symgrad.runtime.values import given
@@ -34,11 +35,13 @@ NDArray = np.ndarray[Any, Any]
 class NumpyOp:
     """An op on NumPy arrays, with the calls and the checks of a compiled one.
 
-    Residuals hold the arrays given to ``forward``, and its outputs, not copies.
+    Residuals hold the arrays given to ``forward``, and its outputs, not copies.  ``parts``: what
+    goes along where it is pickled; it arrives as a compiled op where there is a compiler.
     """
 
-    def __init__(self, plan: OpPlan, origin: Any = None) -> None:
+    def __init__(self, plan: OpPlan, origin: Any = None, parts: Parts | None = None) -> None:
         self.origin = origin
+        self.parts = parts
         self.behind_tape: Any = None
         kernels = {kernel.name: kernel for kernel in plan.kernels}
         sizes = SizeNames(plan.sizes)
@@ -86,6 +89,12 @@ class NumpyOp:
     ) -> tuple[NDArray | None, ...]:
         """The gradients of the inputs, None for each that is not needed."""
         return self.caller.backward(residuals, cotangents, needs_input_grad, out)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.parts is None:
+            raise KernelArgumentError(f"{self.name}: it has no texts, and cannot be pickled")
+        values = tuple(self.caller.values.objects.items())
+        return reduced(self.name, self.parts, None, values, self.origin)
 
     def __repr__(self) -> str:
         return f"<op {self.name}{given(self._op)}, evaluated with NumPy>"

@@ -11,7 +11,7 @@ import json
 import struct
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
@@ -31,8 +31,8 @@ from .digests import (
 )
 from .strict import NumpyBackendWarning, is_strict
 
-# The texts of wrappers that live in memory, in place of the files beside them.
-_in_memory: dict[str, tuple[Mapping[str, str], str]] = {}
+# What finds the libraries of wrappers that live in memory, and have no files beside them.
+_in_memory: dict[str, Callable[[Op], Library]] = {}
 _loaded: dict[str, Library] = {}
 # What the libraries loaded from beside a wrapper were built from: a path is loaded only once.
 _sources: dict[str, str] = {}
@@ -51,9 +51,9 @@ class Library:
     programs: Mapping[str, Any] | None = None
 
 
-def keep_in_memory(file: str, texts: Mapping[str, str], key_extra: str = "") -> None:
-    """Let ``texts`` count as the files beside the wrapper ``file``, which is no real path."""
-    _in_memory[file] = (dict(texts), key_extra)
+def keep_in_memory(file: str, find: Callable[[Op], Library]) -> None:
+    """Let ``find`` give the kernels of the wrapper ``file``, which is no real path."""
+    _in_memory[file] = find
 
 
 def beside(file: str, op: Op) -> Library:
@@ -65,8 +65,7 @@ def beside(file: str, op: Op) -> Library:
     wrapper in memory, and ImportError for one on disk.
     """
     if file in _in_memory:
-        texts, key_extra = _in_memory[file]
-        return _from_cache(op, texts, key_extra)
+        return _in_memory[file](op)
     folder = Path(file).parent
     texts = _texts_beside(op, folder)
     ready = folder / library_name(op)
@@ -78,7 +77,7 @@ def beside(file: str, op: Op) -> Library:
         except BuildError as error:
             refused = error
     try:
-        return _from_cache(op, texts, "")
+        return from_cache(op, texts)
     except (BuildError, CacheError) as error:
         missing = ImportError(_missing(op, ready, refused, error), path=str(ready))
         return _on_numpy(Path(file), missing, error)
@@ -118,7 +117,8 @@ def _texts_beside(op: Op, folder: Path) -> dict[str, str]:
     return texts
 
 
-def _from_cache(op: Op, texts: Mapping[str, str], key_extra: str) -> Library:
+def from_cache(op: Op, texts: Mapping[str, str], key_extra: str = "") -> Library:
+    """The kernels of these texts, compiled where the cache lacks them: ``build.build_cached``."""
     with forks_wait():
         from .build import build_cached
         from .cache import door

@@ -82,6 +82,12 @@ class Request:
     whole: Request | None = None
     beside: tuple[Request, ...] = ()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # How shapes were guessed, and the parts of a verdict, mean nothing to another process.
+        stated = () if self.guess is not None else self.specs
+        given = (self.function, self.arguments, self.init, self.assumptions, self.order, self.audit)
+        return Request, (*given, stated)
+
     @property
     def cls(self) -> type[Function]:
         """The class of the Function."""

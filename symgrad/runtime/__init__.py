@@ -7,5 +7,5 @@ No sympy, no jinja2.  What follows is copied into every generated package, but f
 - ``compiler``, ``blas``, ``build`` C to a shared object; ``cache`` where it is kept
 - ``load`` into the process; ``threads``; ``workspace``
 - ``arguments``, ``residuals``, ``values``, ``support`` the careful way to call, with every error
-- ``op`` a wrapper loaded in this process; ``package`` one written to disk
+- ``op`` a wrapper loaded in this process, ``carried`` to another; ``package`` one written to disk
 """

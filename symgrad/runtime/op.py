@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import linecache
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,10 +17,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from symgrad.abi import Op
 from symgrad.interpreters import interpreter_of
 from symgrad.plain_values import PlainArgument
+from symgrad.runtime.carried import Manifest, Parts, enclosed, library, opened, packed, unpacked
 from symgrad.runtime.digests import digest
-from symgrad.runtime.load import keep_in_memory
+from symgrad.runtime.load import Library, from_cache, keep_in_memory
 from symgrad.runtime.support import Caller
 from symgrad.runtime.values import given
 
@@ -63,12 +66,17 @@ class CompiledOp:
     raise torch's error instead.
 
     ``origin``: whatever says what it was compiled from, for those who differentiate it again.
+    ``parts``: what goes along where it is pickled (``carried``); None for one of
+    ``symgrad.generated``, which is there wherever symgrad is.
     """
 
-    def __init__(self, module: ModuleType, source: str, origin: Any = None) -> None:
+    def __init__(
+        self, module: ModuleType, source: str, origin: Any = None, parts: Parts | None = None
+    ) -> None:
         self.module = module
         self.source = source
         self.origin = origin
+        self.parts = parts
         self.behind_tape: Any = None
         self.caller: Caller = module._careful
         self.forward: Any = module.forward
@@ -101,6 +109,13 @@ class CompiledOp:
             partial(self.forward, **named),
         )  # fmt: skip
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.parts is None:
+            return _shipped, (Path(str(self.module.__file__)).stem, self.origin)
+        values = tuple(self.caller.values.objects.items())
+        library = None if self.module._library.programs is not None else self.library_path
+        return reduced(self.name, self.parts, library, values, self.origin)
+
     def __repr__(self) -> str:
         return f"<compiled op {self.name}{given(self.caller.op)}: {self.library_path}>"
 
@@ -122,25 +137,66 @@ class CompiledOp:
 
 def make_op(
     wrapper: str, texts: Mapping[str, str], *, key_extra: str = "", origin: Any = None,
-    values: Sequence[PlainArgument] = (),
+    values: Sequence[PlainArgument] = (), programs: Callable[[], str | None] = lambda: None,
 ) -> CompiledOp:  # fmt: skip
     """The op of a wrapper's text (rendered for ``symgrad.runtime``) and its C.
 
     ``texts`` maps the file names in the wrapper's ``OP`` to their text; ``key_extra`` is what else
     the cached kernels should stand for, such as the source of the backward; ``values``: its plain
-    arguments.  Raises BuildError where the C cannot be compiled.
+    arguments; ``programs`` gives the module of programs for NumPy, for processes that have no
+    compiler.  Raises BuildError where the C cannot be compiled.
     """
+    parts = Parts(wrapper, dict(texts), programs, key_extra)
+    objects = {one.name: one.value for one in values}
+    return _made(parts, lambda op: from_cache(op, parts.texts, key_extra), objects, origin)
+
+
+def _made(
+    parts: Parts, find: Callable[[Op], Library], objects: Mapping[str, Any], origin: Any
+) -> CompiledOp:
+    """The op of these parts, whose kernels are what ``find`` gives."""
+    wrapper, texts = parts.wrapper, parts.texts
     mark = digest(wrapper, *(part for name in sorted(texts) for part in (name, texts[name])))[:12]
     file = f"<symgrad wrapper {mark}>"
-    keep_in_memory(file, texts, key_extra)
+    keep_in_memory(file, find)
     # Tracebacks through the wrapper then show its lines.
     linecache.cache[file] = (len(wrapper), None, wrapper.splitlines(keepends=True), file)
     module = ModuleType(f"symgrad_wrapper_{mark}")
     module.__file__ = file
     exec(compile(wrapper, file, "exec", dont_inherit=True), module.__dict__)
-    op = CompiledOp(module, wrapper, origin)
-    op.caller.values.objects = {one.name: one.value for one in values}
+    op = CompiledOp(module, wrapper, origin, parts)
+    op.caller.values.objects = dict(objects)
     return op
+
+
+def reduced(
+    name: str, parts: Parts, library: Path | None, values: Sequence[tuple[str, Any]], origin: Any
+) -> tuple[Any, ...]:
+    """How an op is pickled: small, and whole unless its pieces are collected."""
+    manifest, pieces = packed(name, parts, library)
+    return _arrived, (manifest, enclosed(manifest, pieces), values, origin)
+
+
+_there: dict[str, CompiledOp] = {}
+_arriving = threading.RLock()
+
+
+def _arrived(
+    manifest: Manifest, data: bytes, values: Sequence[tuple[str, Any]], origin: Any
+) -> CompiledOp:
+    """An op that was pickled.  Its kernels are made once in a process."""
+    with _arriving:
+        found = _there.get(manifest.key)
+        if found is not None:
+            return CompiledOp(found.module, found.source, origin, found.parts)
+        opened(data)
+        parts = unpacked(manifest)
+        made = _made(parts, lambda op: library(manifest, parts, op), dict(values), origin)
+        return _there.setdefault(manifest.key, made)
+
+
+def _shipped(name: str, origin: Any) -> CompiledOp:
+    return shipped_op(name, origin=origin)
 
 
 def shipped_op(name: str, *, origin: Any = None) -> CompiledOp:

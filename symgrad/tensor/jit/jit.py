@@ -85,6 +85,9 @@ class Jitted:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return functools.partial(Jitted, strict=self._strict), (self.function,)
+
     def __repr__(self) -> str:
         return f"<jit of {self.function!r}>"
 
