@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import ops
@@ -19,6 +20,20 @@ from symgrad.runtime.op import CompiledOp
 
 pytestmark = pytest.mark.usefixtures("unoptimised")
 X = np.linspace(-3, 3, 12, dtype=np.float32).reshape(3, 4)
+
+
+class Scaled(sg.Function):
+    """Shapes that nobody states, and a plain number."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, scale: float = 2.0) -> Any:
+        ctx.scale = scale
+        return x * scale
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return grad * ctx.scale, None
+
 
 _SCRIPT = """
 import pickle, sys
@@ -120,6 +135,25 @@ def test_it_is_the_op_that_it_was(gelu: CompiledOp) -> None:
     assert again.name == gelu.name
     assert again.origin.function is ops.Gelu
     assert pickle.loads(pickle.dumps(gelu)).module is again.module
+
+
+@pytest.mark.filterwarnings("ignore:.*symgrad inferred")
+def test_ops_of_inferred_shapes_with_plain_numbers_and_on_numpy_arrive_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = sg.compile(Scaled)
+    monkeypatch.setenv("CC", "there-is-no-such-compiler")
+    with pytest.warns(sg.NumpyBackendWarning):
+        on_numpy = sg.compile(Scaled)
+    monkeypatch.undo()
+    for one in (made, on_numpy):
+        arrived = pickle.loads(pickle.dumps(one))
+        assert isinstance(arrived, CompiledOp)
+        for scale in (2.0, -0.5):
+            np.testing.assert_array_equal(arrived(X, scale), X * np.float32(scale))
+        given = sg.from_numpy(X).requires_grad_()
+        arrived(given, scale=3.0).sum().backward()
+        np.testing.assert_array_equal(given.grad.numpy(), np.full_like(X, 3))
 
 
 def test_altered_pieces_are_refused(gelu: CompiledOp, monkeypatch: pytest.MonkeyPatch) -> None:
