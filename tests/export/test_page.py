@@ -1,4 +1,4 @@
-"""The programs of docs/export.md print what the page says."""
+"""The programs of docs/export.md and docs/dask.md print what the pages say."""
 
 from __future__ import annotations
 
@@ -11,15 +11,19 @@ import pytest
 
 from tests.house import tree
 
-PAGE = (tree.ROOT / "docs" / "export.md").read_text(encoding="utf-8")
-PROGRAMS = re.findall(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", PAGE, re.M | re.S)
+PAGES = [(tree.ROOT / "docs" / f"{one}.md").read_text("utf-8") for one in ("export", "dask")]
+PROGRAMS = [
+    found
+    for page in PAGES
+    for found in re.findall(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", page, re.M | re.S)
+]
 
 
 @pytest.mark.peers
 @pytest.mark.slow
 @pytest.mark.parametrize(("program", "printed"), PROGRAMS)
 def test_the_programs_print_what_the_page_says(program: str, printed: str, tmp_path: Path) -> None:
-    for peer in re.findall(r"^import (torch|jax)$", program, re.M):
+    for peer in re.findall(r"^import (torch|jax|dask)\b", program, re.M):
         if importlib.util.find_spec(peer) is None:
             pytest.skip(f"{peer} is not installed")
     (tmp_path / "example.py").write_text(program)
@@ -28,4 +32,4 @@ def test_the_programs_print_what_the_page_says(program: str, printed: str, tmp_p
 
 
 def test_there_is_one_for_each_framework() -> None:
-    assert len(PROGRAMS) == 2
+    assert len(PROGRAMS) == 3
