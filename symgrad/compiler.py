@@ -480,13 +480,11 @@ def build(
     with programs for NumPy, which compute where no library can be loaded.  ``cached``: what was
     PROVED before is not proved again.  ``each``: goes through the Functions, as ``map`` does, in
     several processes maybe.  ``told`` is called with the name of each op once it is judged.
-    ``sheets`` is given what each op costs and how accurate it is, once the package is written;
-    ``scaling``: with its time on more threads.
-    Raises NotProvedError, NotValidatedError, BuildError.
+    ``sheets`` is given what each op costs and how accurate it is, ``scaling``: with its time on
+    more threads.  Raises NotProvedError, NotValidatedError, BuildError.
     """
     from symgrad.manifest import packaged, packaged_op
-    from symgrad.runtime.libraries import build_package
-    from symgrad.runtime.package import difference, write_package
+    from symgrad.runtime.package import difference
 
     if package:
         from symgrad import project
@@ -508,28 +506,42 @@ def build(
         if compiled and not check:
             _into_cache(emitted)
         op = packaged_op(request, planned, report, emitted, validation, root, on_numpy=on_numpy)
-        found_sheet = None
+        shown = None
         if sheets is not None and not check:
-            from symgrad.sheet import sheet
-
-            found_sheet = sheet(planned, report, emitted, validation, scaling=scaling)
-        return op, samples(planned) if package else [], found_sheet
+            shown = _sheet(planned, report, emitted, validation, scaling=scaling)
+        return op, samples(planned) if package else [], shown
 
     made = list(each(make, functions))
-    ops = [op for op, *_ in made]
     place = project.source_folder(folder, package) if package else folder
-    files = packaged(ops, place)
+    files = packaged([op for op, *_ in made], place)
     if check:
         return difference(place, files)
-    write_package(place, files)
-    if package:
-        calls = [(op, samples) for op, samples, _ in made]
-        project.write_project(folder, project.project_files(package, calls))
-    if compiled:
-        build_package(place, [op.stem for op in ops])
+    _write(folder, place, package, files, made, compiled)
     if sheets is not None:
         sheets([one for *_, one in made if one is not None])
     return ""
+
+
+def _sheet(*facts: Any, scaling: bool) -> Sheet:
+    from symgrad.sheet import sheet
+
+    return sheet(*facts, scaling=scaling)
+
+
+def _write(
+    folder: Path, place: Path, package: str, files: Mapping[str, str],
+    made: Sequence[tuple[PackagedOp, list[dict[str, Any]], Any]], compiled: bool,
+) -> None:  # fmt: skip
+    """Write a package, and its project where it has one; compile it."""
+    from symgrad.project import project_files, write_project
+    from symgrad.runtime.libraries import build_package
+    from symgrad.runtime.package import write_package
+
+    write_package(place, files)
+    if package:
+        write_project(folder, project_files(package, [(op, calls) for op, calls, _ in made]))
+    if compiled:
+        build_package(place, [op.stem for op, *_ in made])
 
 
 def show(
