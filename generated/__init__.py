@@ -36,10 +36,13 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import a module of kernels, or a function that sets the threads, when it is asked for.
 
-    `export_torch` and `export_jax` hand the kernels to these: `export_torch.custom_op(module)`.
+    `export_torch` and `export_jax` hand the kernels to these: `export_torch.custom_op(module)`;
+    `gufunc(module)` takes the keywords of NumPy's generalised ufuncs.
     """
     if name in ("export_torch", "export_jax"):
         return importlib.import_module(f"._runtime.{name}", __name__)
+    if name == "gufunc" and name not in __all__:
+        return importlib.import_module("._runtime.gufunc", __name__).gufunc
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name.endswith("_num_threads"):

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from symgrad.proof.report.verdict import REFUTED as REFUTED
     from symgrad.proof.report.verdict import SURROGATE as SURROGATE
     from symgrad.proof.report.verdict import UNDECIDED as UNDECIDED
+    from symgrad.runtime.gufunc import gufunc as gufunc
     from symgrad.runtime.pool import set_pool_limit as set_pool_limit
     from symgrad.runtime.strict import NumpyBackendWarning as NumpyBackendWarning
     from symgrad.runtime.threads import get_num_threads as get_num_threads
@@ -87,6 +88,7 @@ _MODULES = {
     ),
     "symgrad.ir.dtype": "float32 float64 int16 int32 int64 int8 uint8",
     "symgrad.proof.report.verdict": "PROVED REFUTED SURROGATE UNDECIDED",
+    "symgrad.runtime.gufunc": "gufunc",
     "symgrad.runtime.strict": "NumpyBackendWarning",
     "symgrad.runtime.pool": "set_pool_limit",
     "symgrad.runtime.threads": "get_num_threads set_num_threads",

@@ -31,7 +31,7 @@ RUNTIME = "_runtime"
 # The modules that generated code needs at run time; those of `COMMON` lie in `symgrad` itself.
 RUNTIME_MODULES = (
     *("arguments", "batch_c", "batches", "binding", "blas", "build", "cache"),
-    *("compiler", "copies", "copy_c", "digests", "libraries", "load", "on_numpy"),
+    *("compiler", "copies", "copy_c", "digests", "gufunc", "libraries", "load", "on_numpy"),
     *("pool", "residuals", "strict", "support", "threads", "trusted", "values", "workspace"),
 )
 COMMON = ("abi", "errors", "forks", "plain_values")

@@ -227,6 +227,12 @@ assert (gx == y @ w.T).all() and (gw == x.T @ y).all()
 assert kernels.matmul is matmul and "softplus" in dir(kernels)
 kernels.set_num_threads(1)
 assert kernels.get_num_threads() == 1
+y, residuals = matmul.forward(numpy.stack([x, x]), w)
+gx, gw = matmul.backward(residuals, y)
+assert (y == x @ w).all() and (gx == y @ w.T).all() and (gw == 2 * x.T @ y[0]).all()
+product = kernels.gufunc(matmul)
+assert product.signature == "(n,k),(k,m)->(n,m)"
+assert (product(x.T, w, axes=[(1, 0), (0, 1), (1, 0)]) == (x @ w).T).all()
 z = softplus.inference(numpy.zeros((2, 2), "f4").T)
 assert abs(z - numpy.log(2)).max() < 1e-6
 try:
