@@ -42,6 +42,8 @@ def measure(
     notes = [f"{word}: {MEASURES[word]}." for word in (ULP, OF_SUM) if word in used]
     if ULP in used:
         notes.append("Of gradients: where the incoming gradient is 1.")
+    if used:
+        notes.append("Worst is what was found: points not looked at may be worse.")
     return Accuracy(name, tuple(results), tuple(special), tuple(notes), sizes=at)
 
 
