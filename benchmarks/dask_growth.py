@@ -1,6 +1,6 @@
 """What a gradient on Dask costs on one worker and on two, and what a model says of a thousand.
 
-    python -m benchmarks.dask_growth
+    PYTHONPATH=examples python -m benchmarks.dask_growth
 
 The model has five numbers, each measured by itself: seconds of a shard, of a task that does
 nothing, of a task that waits for another, of a byte between workers, of adding a partial sum.
@@ -26,8 +26,8 @@ from symgrad.interop import dask as sgd
 from symgrad.interop.dask.gradients import SPLIT_EVERY
 from symgrad.interop.dask.partials import combined, partial_of
 
-GIGABYTES, MEGABYTES = 1.0, 50.0
-TASKS, CHAIN, SENT = 400, 40, 64_000_000
+GIGABYTES, MEGABYTES = 0.2, 20.0
+TASKS, CHAIN, SENT = 200, 20, 64_000_000
 LARGE = (1_000_000, 100_000_000)
 WORKERS = (1, 2, 10, 100, 1_000)
 
