@@ -241,7 +241,22 @@ def _combine_relations(context: Proof, exponents: Exponents, relations: list[Ato
 
 
 def _combine_same(context: Proof, exponents: Exponents, left: Atom, right: Atom) -> bool:
-    """[E > 0][F > 0], or [E >= 0][F >= 0], compared with F scaled to E's size."""
+    """[E > 0][F > 0], or [E >= 0][F >= 0]: drop what the other implies; False if never both."""
+    memo = context.memo.setdefault("implied", {})
+    key = left, right, context.in_domain, context.held
+    if key not in memo:
+        memo[key] = _implied(context, left, right)
+    implied, possible = memo[key]
+    if implied is not None:
+        del exponents[implied]
+    return bool(possible)
+
+
+def _implied(context: Proof, left: Atom, right: Atom) -> tuple[Atom | None, bool]:
+    """Which of two such conditions the other implies, compared with F scaled to E's size.
+
+    With it, whether both can hold.
+    """
     first: Poly = left.data[0]
     if left.kind == kinds.POSITIVE:
         nonnegative, slack = is_nonnegative, 0
@@ -251,14 +266,12 @@ def _combine_same(context: Proof, exponents: Exponents, left: Atom, right: Atom)
         second = right.data[0].scaled(magnitude(scale))
         if scale < 0:
             if nonnegative(context, (-first - second).plus(slack)):
-                return False
+                return None, False
         elif nonnegative(context, first - second):
-            del exponents[left]
-            return True
+            return left, True
         elif nonnegative(context, second - first):
-            del exponents[right]
-            return True
-    return True
+            return right, True
+    return None, True
 
 
 def _one_holds(context: Proof, exponents: Exponents) -> Poly | None:
@@ -267,14 +280,24 @@ def _one_holds(context: Proof, exponents: Exponents) -> Poly | None:
     [rule: implied-relation]
     """
     signed = [atom for atom in exponents if atom.kind == kinds.POSITIVE]
+    memo = context.memo.setdefault("one holds", {})
     for left, right in itertools.combinations(signed, 2):
-        first, second = left.data[0], right.data[0]
-        for scale in _ratios(first, second):
-            if scale < 0 and is_positive(context, first + second.scaled(-scale)):
-                rest = {a: e for a, e in exponents.items() if a is not left and a is not right}
-                each = [monomial_poly(context, {**rest, atom: 1}) for atom in (left, right)]
-                return total([*each, -monomial_poly(context, rest)])
+        key = left, right, context.in_domain, context.held
+        if key not in memo:
+            memo[key] = _is_one_positive(context, left.data[0], right.data[0])
+        if memo[key]:
+            rest = {a: e for a, e in exponents.items() if a is not left and a is not right}
+            each = [monomial_poly(context, {**rest, atom: 1}) for atom in (left, right)]
+            return total([*each, -monomial_poly(context, rest)])
     return None
+
+
+def _is_one_positive(context: Proof, first: Poly, second: Poly) -> bool:
+    """Is one of the two positive wherever they are defined?"""
+    return any(
+        scale < 0 and is_positive(context, first + second.scaled(-scale))
+        for scale in _ratios(first, second)
+    )
 
 
 def _ratios(first: Poly, second: Poly) -> list[Number]:

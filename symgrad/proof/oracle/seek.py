@@ -136,6 +136,8 @@ class _Line:
             for name, values in base.numerators.items()
             if all(one.kind in _FREE for one in self.declared.get(name, ()))
         }
+        self.starts = _flat(base.numerators[name] for name in self.steps)
+        self.rates = _flat(self.steps.values())
 
     def points(self) -> Iterator[Point]:
         """One in each cell, and one on each side of each threshold."""
@@ -150,13 +152,17 @@ class _Line:
 
     def _at(self, value: float) -> Point | None:
         """The point of the line; None where what is declared does not hold."""
+        away = np.round(value * self.rates * (DENOMINATOR / 1000))
+        if away.size and max(away.max(), -away.min()) > 2.0**60:
+            return None
+        ends, first = self.starts + away.astype(np.int64), 0
         moved = dict(self.base.numerators)
         for name, step in self.steps.items():
-            away = np.round(value * step * (DENOMINATOR / 1000))
-            if np.max(np.abs(away), initial=0.0) > 2.0**60:
-                return None
-            moved[name] = moved[name] + away.astype(np.int64)
-            if not all(meets(one, moved[name]) for one in self.declared.get(name, ())):
+            moved[name] = ends[first : first + step.size].reshape(step.shape)
+            first += step.size
+            if name in self.declared and not all(
+                meets(one, moved[name]) for one in self.declared[name]
+            ):
                 return None
         return replace(self.base, numerators=moved)
 
@@ -207,6 +213,11 @@ class _Line:
             else:
                 high = middle
         return (low + high) / 2
+
+
+def _flat(arrays: Iterable[Array]) -> Array:
+    """The elements of some arrays of integers, one after the other."""
+    return np.concatenate([np.empty(0, np.int64), *(one.ravel() for one in arrays)])
 
 
 # -- beyond the numbers of the code
