@@ -12,7 +12,7 @@ from typing import Any
 
 from rich.table import Table
 
-from symgrad.accuracy.records import Accuracy, Measured, Place
+from symgrad.accuracy.records import Accuracy, Measured, Place, Special
 from symgrad.errors import SpecError
 from symgrad.frontend.function import Function
 from symgrad.ir.registry import registered
@@ -70,10 +70,13 @@ def sizes(texts: Sequence[str]) -> list[dict[str, int]]:
 def table(found: Accuracy) -> Table:
     """The worst errors."""
     shown = Table(title=found.name, title_justify="left", title_style="bold")
-    for name in ("result", "dtype", "worst", "", "at", "kernel", "true", "not finite"):
+    for name in ("result", "dtype", "worst", "at", "kernel", "true"):
         shown.add_column(name, justify="right" if name == "worst" else "left", overflow="fold")
-    for one in found.results:
-        shown.add_row(*row(one))
+    rows = [row(one) for one in found.results]
+    if any(broken for *_, broken in rows):
+        shown.add_column("not finite", overflow="fold")
+    for name, dtype, error, measure, *others in rows:
+        shown.add_row(name, dtype, f"{error} {measure}".strip(), *others[: len(shown.columns) - 3])
     return shown
 
 
@@ -113,11 +116,14 @@ def special_table(found: Accuracy) -> Table | None:
     if not found.special:
         return None
     shown = Table(title="special values", title_justify="left")
-    texts = list(dict.fromkeys(one.value for one in found.special))
-    for name in ("result", "dtype", "input", *texts):
+    dtypes = list(dict.fromkeys(one.dtype for one in found.special))
+    for name in ("result", "input", "value", *dtypes):
         shown.add_column(name)
-    for cells in special_rows(found):
-        shown.add_row(*cells)
+    rows: dict[tuple[str, str, str], dict[str, str]] = {}
+    for one in found.special:
+        rows.setdefault((one.name, one.input, one.value), {})[one.dtype] = special(one)
+    for key, cells in rows.items():
+        shown.add_row(*key, *(cells.get(dtype, "") for dtype in dtypes))
     return shown
 
 
@@ -126,8 +132,11 @@ def special_rows(found: Accuracy) -> list[tuple[str, ...]]:
     texts = list(dict.fromkeys(one.value for one in found.special))
     rows: dict[tuple[str, str, str], dict[str, str]] = {}
     for one in found.special:
-        said = f"{one.kernel:.4g}"
-        if not one.agrees:
-            said += f" (limit {one.limit:.4g})" if not math.isnan(one.limit) else ""
-        rows.setdefault((one.name, one.dtype, one.input), {})[one.value] = said
+        rows.setdefault((one.name, one.dtype, one.input), {})[one.value] = special(one)
     return [(*key, *(cells.get(text, "") for text in texts)) for key, cells in rows.items()]
+
+
+def special(one: Special) -> str:
+    """What a kernel gives, and the limit where it is another."""
+    other = not one.agrees and not math.isnan(one.limit)
+    return f"{one.kernel:.4g}" + (f" (limit {one.limit:.4g})" if other else "")
