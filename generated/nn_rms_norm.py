@@ -19,6 +19,7 @@ from numpy import zeros as _zeros
 from ._runtime.abi import Array, Backward, Binding, Case, Kernel, Op, Residual, Value
 from ._runtime.load import beside as _beside
 from ._runtime.pool import leased as _leased
+from ._runtime.quick import Quick as _Quick
 from ._runtime.residuals import Residuals as _Residuals
 from ._runtime.support import UNUSUAL as _UNUSUAL
 from ._runtime.support import Caller as _Caller
@@ -125,6 +126,7 @@ class Residuals(_Residuals):
 
 _library = _beside(__file__, OP)
 _careful = _Caller(OP, _library, (Residuals,))
+_quick = _Quick(OP, _library, (Residuals,))
 _pointer = _library.ffi.from_buffer
 _float32 = _dtype("float32")
 _c_float32 = _library.ffi.typeof("float[]")
@@ -145,6 +147,9 @@ def inference(x: _Array, weight: _Array, eps: Any = _AS_COMPILED, axes: Any = _A
         _careful.values.check("nn_rms_norm.inference", "eps", eps)
     if axes is not _AS_COMPILED:
         _careful.values.check("nn_rms_norm.inference", "axes", axes)
+    _found = _quick.inference((x, weight), out)
+    if _found is not None:
+        return _found
     try:
         if type(x) is not _Array or x.dtype is not _float32:
             raise _Unusual
@@ -185,6 +190,9 @@ def forward(x: _Array, weight: _Array, eps: Any = _AS_COMPILED, axes: Any = _AS_
         _careful.values.check("nn_rms_norm.forward", "eps", eps)
     if axes is not _AS_COMPILED:
         _careful.values.check("nn_rms_norm.forward", "axes", axes)
+    _found = _quick.forward((x, weight), out)
+    if _found is not None:
+        return _found
     try:
         if type(x) is not _Array or x.dtype is not _float32:
             raise _Unusual
@@ -334,6 +342,9 @@ def backward(
     `needs_input_grad`: True or False for each input.
     `out`: a tuple with an array or None for each input.
     """
+    _found = _quick.backward(residuals, (grad_y,), needs_input_grad, out)
+    if _found is not None:
+        return _found
     try:
         return _BACKWARDS[type(residuals), needs_input_grad](residuals, grad_y, out)
     except _UNUSUAL:

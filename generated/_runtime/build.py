@@ -29,6 +29,7 @@ from .blas import Blas, find_blas
 from .compiler import PREFIX_MAP, Compiler, find_compiler, start
 from .digests import (
     SOURCE_MARK,
+    STABLE,
     SUFFIX,
     digest,
     file_digest,
@@ -39,6 +40,7 @@ from .digests import (
 _X86_LEVELS = (("v4", "-march=x86-64-v4"), ("v3", "-march=x86-64-v3"), ("base", "-march=x86-64"))
 # A kernel whose prototype is not what its signature says must not be called.
 _STRICT = ("-Werror=incompatible-pointer-types", "-Werror=implicit-function-declaration")
+_STABLE_API = "-DPy_LIMITED_API=0x030a0000"  # the oldest Python that is supported
 _MOST_LINES = 12
 _SOURCE = f'const char symgrad_source[] = "{SOURCE_MARK}";\n'
 
@@ -173,7 +175,8 @@ def _python_options(compiler: Compiler) -> tuple[str, ...]:
             f"Python.h is not in {include}",
             hint="install Python's headers (python3-dev or python3-devel)",
         )
-    return (f"-I{include}", *_STRICT, *_openmp_option(compiler))
+    api = (_STABLE_API,) if SUFFIX == STABLE else ()
+    return (f"-I{include}", *api, *_STRICT, *_openmp_option(compiler))
 
 
 def _no_paths(compiler: Compiler, folder: Path) -> tuple[str, ...]:

@@ -42,6 +42,7 @@ _sources: dict[str, str] = {}
 class Library:
     """A loaded module of kernels: cffi's ``ffi`` and ``lib``, and the file they came from.
 
+    ``entry``: the module that ``runtime.entry`` describes, of the same file, if there is one;
     ``programs``: what NumPy computes in the place of each kernel, where no library was loaded.
     """
 
@@ -49,6 +50,7 @@ class Library:
     lib: Any
     path: Path
     programs: Mapping[str, Any] | None = None
+    entry: Any = None
 
 
 def keep_in_memory(file: str, find: Callable[[Op], Library]) -> None:
@@ -151,6 +153,16 @@ def _rewritten(data: bytes, source: str) -> bool:
     return bool(headers) and all(offset + held <= len(data) for _, _, offset, _, _, held in headers)
 
 
+def _extension(name: str, path: str) -> Any:
+    """One of the modules in a shared object.  Raises ImportError."""
+    loader = ExtensionFileLoader(name, path)
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
 def load(path: Path, op: Op, door: Path | None = None) -> Library:
     """Import the shared object at ``path``.  Raises BuildError where the system refuses it.
 
@@ -161,13 +173,8 @@ def load(path: Path, op: Op, door: Path | None = None) -> Library:
         return known
     if op.blas:
         preload(find_blas())
-    name = op.module
-    loader = ExtensionFileLoader(name, str(door or path))
-    spec = importlib.util.spec_from_file_location(name, str(door or path), loader=loader)
     try:
-        assert spec is not None
-        module = importlib.util.module_from_spec(spec)
-        loader.exec_module(module)
+        module = _extension(op.module, str(door or path))
     except ImportError as error:
         needs_cffi = importlib.util.find_spec("_cffi_backend") is None
         raise BuildError(
@@ -176,7 +183,11 @@ def load(path: Path, op: Op, door: Path | None = None) -> Library:
             if needs_cffi
             else f"delete it, so that it is rebuilt for Python {sys.version.split()[0]}",
         ) from error
-    library = Library(module.ffi, module.lib, path)
+    try:
+        entry = _extension(f"{op.module}_entry", str(door or path))
+    except ImportError:
+        entry = None
+    library = Library(module.ffi, module.lib, path, entry=entry)
     threads.register(library.lib)
     _loaded[str(path)] = library
     return library

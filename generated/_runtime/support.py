@@ -3,9 +3,10 @@
 In: an ``Op``, its loaded kernels, and whatever a caller passed.  Out: results, or an error that
 says what is wrong.
 
-A generated wrapper first tries its own straight-line code.  Where it meets something else (an array
-that is not contiguous, another byte order, a wrong shape, a workspace that is too small, a status
-other than 0), the whole call is done again here, from the start.
+A generated wrapper first asks C (``quick``), then tries its own straight-line code.  Where that
+meets something else (an array that is not contiguous, another byte order, a wrong shape, a
+workspace that is too small, a status other than 0), the whole call is done again here, from the
+start.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 In: the record of an op.  Out: one frozen view of strings and tuples, and the text rendered from it.
 
-The wrapper is straight-line code for the ordinary call: it checks types and shapes, takes pointers
-and calls the kernel.  Everything else it leaves to ``symgrad.runtime.support``.
+The wrapper asks C for the whole call, then is straight-line code for the ordinary one: it checks
+types and shapes, takes pointers and calls the kernel.  Everything else it leaves to
+``symgrad.runtime.support``.
 """
 
 from __future__ import annotations

@@ -14,9 +14,6 @@ foreign function interface.  The layout of these is stated here, so that no head
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Sequence
-
 from symgrad.abi import (
     C_TYPES,
     MISALIGNED,
@@ -26,10 +23,11 @@ from symgrad.abi import (
     Array,
     Kernel,
     Op,
-    with_names,
 )
 from symgrad.runtime.batch_c import BATCH, batch_call, batch_prototype
 from symgrad.runtime.copy_c import COPY, COPY_PROTOTYPE
+from symgrad.runtime.entry import entry
+from symgrad.runtime.size_text import c_expression
 
 _PRELUDE = """\
 #include <stddef.h>
@@ -234,38 +232,6 @@ _CALL = """
 """
 
 
-class _ToC(ast.NodeTransformer):
-    """Python's ``//`` and ``%`` round down, C's do not: spell them as calls."""
-
-    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        """Replace the two operators that differ."""
-        self.generic_visit(node)
-        names: dict[type[ast.operator], str] = {ast.FloorDiv: "floor_div", ast.Mod: "floor_mod"}
-        name = names.get(type(node.op))
-        if name is None:
-            return node
-        return ast.Call(ast.Name(f"symgrad_{name}", ast.Load()), [node.left, node.right], [])
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        """``min`` and ``max`` of two."""
-        self.generic_visit(node)
-        if isinstance(node.func, ast.Name) and node.func.id in ("min", "max"):
-            node.func = ast.Name(f"symgrad_{node.func.id}", ast.Load())
-        return node
-
-
-def c_expression(expression: str, sizes: Sequence[str]) -> str:
-    """A size expression as C, the sizes called ``size0``, ``size1`` and so on.
-
-    Names in C are positional: a user's size may be called ``double`` or ``β``.
-    """
-    names = {size: f"size{index}" for index, size in enumerate(sizes)}
-    renamed = with_names(expression, names)
-    if not any(mark in renamed for mark in ("//", "%", "min", "max")):
-        return renamed
-    return ast.unparse(_ToC().visit(ast.parse(renamed, mode="eval")))
-
-
 def _parameters(kernel: Kernel) -> list[str]:
     """The kernel's parameters but for the workspace, with names by their position."""
     found = [f"int64_t size{index}" for index in range(len(kernel.sizes))]
@@ -345,7 +311,7 @@ def binding(op: Op) -> str:
     names |= {"too_small": WORKSPACE_TOO_SMALL, "overflow": WORKSPACE_OVERFLOW}
     prelude = _PRELUDE % {"header": op.header, **names}
     calls = [_call(kernel) + batch_call(kernel) + _xla_call(kernel) for kernel in op.kernels]
-    return prelude + BATCH + COPY + _XLA + "".join(calls)
+    return prelude + BATCH + COPY + _XLA + "".join(calls) + entry(op)
 
 
 def xla_name(kernel: Kernel) -> str:

@@ -248,6 +248,7 @@ def test_reports_and_pictures_hold_any_name(tmp_path: Path) -> None:
 PARAMETERS = [
     ("x", "n"), ("n", "k"), ("x", "residuals"), ("OP", "x"), ("x", "int"), ("_empty", "_Complex"),
     ("forward", "backward"), ("_p_x", "_careful"), ("tuple", "type"), ("grad_output", "Residuals"),
+    ("_found", "_quick"),
 ]  # fmt: skip
 
 

@@ -18,12 +18,12 @@ import pytest
 from symgrad.abi import Op, evaluate
 from symgrad.errors import BuildError, CacheError
 from symgrad.runtime import blas, cache, compiler
-from symgrad.runtime.binding import c_expression
 from symgrad.runtime.build import build_beside, build_cached, compile_into
 from symgrad.runtime.digests import SUFFIX
 from symgrad.runtime.libraries import read_op
 from symgrad.runtime.load import load
 from symgrad.runtime.op import make_op
+from symgrad.runtime.size_text import c_expression
 from tests.runtime import scripts
 from tests.runtime.examples import MATMUL, SOFTPLUS
 

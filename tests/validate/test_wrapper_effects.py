@@ -93,6 +93,19 @@ SOFTMAX: dict[str, Edits] = {
     "an import": ((RETURNS, f"{RETURNS}    from os import path as y\n"),),
     "a name that is deleted": ((RETURNS, f"{RETURNS}    del y\n"),),
     "an assignment in place": ((RETURNS, f"    n += 0\n{RETURNS}"),),
+    "None that is returned": (("_found is not None", "_found is None"),),
+    "C that is asked without out": (
+        ("_quick.inference((x,), out)", "_quick.inference((x,), None)"),
+    ),
+    "C that is asked for something else": (("_quick.forward(", "_quick.inference("),),
+    "C that is asked for all gradients": (
+        ("_quick.backward(residuals, (grad_y,), needs_input_grad,",
+         "_quick.backward(residuals, (grad_y,), None,"),
+    ),
+    "C of another op": (("_quick = _Quick(OP, _library", "_quick = _Quick(_library, OP"),),
+    "what C leaves is not computed": (
+        ("    if _found is not None:\n        return", "    return"),
+    ),
 }  # fmt: skip
 
 

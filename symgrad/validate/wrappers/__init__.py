@@ -6,6 +6,7 @@ In: the wrapper's text, the header, the traced Function, the graphs of its kerne
 The straight-line code of the text is executed symbolically, each path of it.  The record ``OP``,
 from which ``symgrad.runtime`` makes every other call, is held against the same header and graphs.
 Trusted: that ``symgrad.runtime`` does what the record says (``support``, ``arguments``,
-``residuals``, ``values``, and the C of ``binding``, which refuses arrays that overlap or are not
-aligned and workspaces that are too small), cffi, NumPy, and the simplification of graphs.
+``residuals``, ``values``, the C of ``binding``, which refuses arrays that overlap or are not
+aligned and workspaces that are too small, and that of ``entry``, which Python asks first), cffi,
+NumPy, and the simplification of graphs.
 """

@@ -24,32 +24,33 @@ _OF_NUMBERS = (
 
 
 def check_tries(function: ast.FunctionDef) -> None:
-    """``inference``, ``forward``: plain values are compared, cases tried, the runtime called."""
+    """``inference``, ``forward``: values are compared, C asked, cases tried, the runtime called."""
     body = _body(function)
-    kinds = [type(one) for one in body[:-1]]
-    checks = kinds.count(ast.If)
-    if kinds != [ast.If] * checks + [ast.Try] * (len(kinds) - checks):
-        raise _another(function)
-    for one in body[:-1]:
-        if isinstance(one, ast.If):
-            if one.orelse or not all(isinstance(part, ast.Expr) for part in one.body):
-                raise _another(one)
-        elif isinstance(one, ast.Try):
-            _block(one.body)
-            if [type(part) for part in _handler(one)] != [ast.Pass]:
-                raise _another(one)
+    checks = next((i for i, one in enumerate(body) if not isinstance(one, ast.If)), len(body))
+    for one in body[:checks]:
+        assert isinstance(one, ast.If)
+        if one.orelse or not all(isinstance(part, ast.Expr) for part in one.body):
+            raise _another(one)
+    _asks(function, body[checks : checks + 2])
+    for one in body[checks + 2 : -1]:
+        if not isinstance(one, ast.Try):
+            raise _another(one)
+        _block(one.body)
+        if [type(part) for part in _handler(one)] != [ast.Pass]:
+            raise _another(one)
     if not isinstance(body[-1], ast.Return):
         raise _another(body[-1])
 
 
 def check_chooses(function: ast.FunctionDef) -> None:
-    """``backward``: it returns what one function does, or what the runtime does."""
+    """``backward``: it returns what C does, what one function does, or what the runtime does."""
     body = _body(function)
-    if len(body) != 1 or not isinstance(body[0], ast.Try):
+    _asks(function, body[:2])
+    if len(body) != 3 or not isinstance(body[2], ast.Try):
         raise _another(function)
-    for part in (body[0].body, _handler(body[0])):
+    for part in (body[2].body, _handler(body[2])):
         if [type(one) for one in part] != [ast.Return]:
-            raise _another(body[0])
+            raise _another(body[2])
 
 
 def check_straight(function: ast.FunctionDef) -> None:
@@ -58,6 +59,19 @@ def check_straight(function: ast.FunctionDef) -> None:
     _block(body)
     if not isinstance(body[-1], ast.Return):
         raise _another(body[-1])
+
+
+def _asks(function: ast.FunctionDef, statements: Sequence[ast.stmt]) -> None:
+    """C is asked for the whole call, and what it returns may be returned."""
+    if [type(one) for one in statements] != [ast.Assign, ast.If]:
+        raise _another(function)
+    asked, answered = statements
+    assert isinstance(asked, ast.Assign)
+    assert isinstance(answered, ast.If)
+    if not all(map(_is_name, asked.targets)) or answered.orelse:
+        raise _another(asked)
+    if [type(one) for one in answered.body] != [ast.Return]:
+        raise _another(answered)
 
 
 def locals_of(function: ast.FunctionDef) -> frozenset[str]:

@@ -35,6 +35,7 @@ _IMPORTS: dict[tuple[str, str], Any] = {
     )},
     ("load", "beside"): Known("beside"),
     ("pool", "leased"): Known("leased"),
+    ("quick", "Quick"): Known("Quick"),
     ("residuals", "Residuals"): Known("Residuals"),
     ("support", "UNUSUAL"): Known("UNUSUAL"),
     ("support", "Unusual"): Known("Unusual"),
@@ -240,10 +241,10 @@ class _Reader:
         made = _MADE.get(name)
         if name in _RECORDS:
             made = getattr(abi, name)
-        if name == "Caller" and len(given) == 3:
+        if name in ("Caller", "Quick") and len(given) == 3:
             classes = tuple(KeptClass(i) for i in range(len(self._classes)))
             if given[0] is self.program.op and given[1:] == [Path("library"), classes]:
-                return Path("careful")
+                return Path("careful" if name == "Caller" else "quick")
         elif made is not None:
             try:
                 return _well_typed(made(*given, **named))

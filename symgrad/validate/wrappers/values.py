@@ -188,3 +188,9 @@ class Result:
 
     function: Any
     arguments: tuple[Any, ...]
+
+
+def is_asked(value: Any) -> bool:
+    """Is it what the C of the runtime returns of a whole call, or None where it leaves that?"""
+    function = value.function if isinstance(value, Result) else None
+    return isinstance(function, Path) and function.name.startswith("quick.")

@@ -45,6 +45,7 @@ from symgrad.validate.wrappers.values import (
     Table,
     Thing,
     Wrong,
+    is_asked,
 )
 
 
@@ -416,7 +417,9 @@ class _Forward:
         given = tuple(Thing(f"input {i}") for i in range(len(self.inputs)))
         numbers = tuple(Number(i) for i in range(len(self.wrapper.op.numbers)))
         wanted = (given, Thing("out"), *([numbers] if numbers else []))
-        if end.value != Result(Path(f"careful.{self.name}"), wanted):
+        check_answered(end)
+        way = "quick" if is_asked(end.value) else "careful"
+        if end.value != Result(Path(f"{way}.{self.name}"), wanted):
             raise Wrong(f"the runtime is not given this call of {self.name}", end.line)
         checked = Machine._all_checked(end.state)
         for value in self.values.values():
@@ -512,7 +515,7 @@ class _Backward:
         tables = [self._table(end, cotangents) for end in ends]
         self.wrapper.paths += len(ends)
         found = [one for one in tables if one is not None]
-        if len(ends) != 2 or len(found) != 1:
+        if len(ends) != 3 or len(found) != 1:
             raise NotShown("backward does not choose among its functions", line)
         for key, function in found[0].entries:
             self._entry(key, function)
@@ -524,8 +527,10 @@ class _Backward:
     def _table(self, end: End, cotangents: Sequence[Thing]) -> Table | None:
         """The table that a path chooses from; None where it calls the runtime."""
         given = (Thing("residuals"), tuple(cotangents), Thing("needs_input_grad"), Thing("out"))
-        if end.how == RETURN and end.value == Result(Path("careful.backward"), given):
-            return None
+        for way in ("careful", "quick"):
+            if end.how == RETURN and end.value == Result(Path(f"{way}.backward"), given):
+                check_answered(end)
+                return None
         if end.how == RETURN and isinstance(end.value, Result):
             entry = end.value.function
             passed = (Thing("residuals"), *cotangents, Thing("out"))
@@ -675,6 +680,12 @@ def _solved(pairs: Sequence[tuple[Dim, Dim, str]], state: State) -> dict[str, Di
         if value is not None:
             sizes[names[0]] = value
     return sizes
+
+
+def check_answered(end: End) -> None:
+    """What C returns of a whole call is returned where it is not None alone."""
+    if is_asked(end.value) and end.state.none.get((end.value, "none")) is not False:
+        raise Wrong("None may be returned", end.line)
 
 
 def check_array(array: Any, node: Node, shape: Shape, end: End, name: str) -> None:
