@@ -7,6 +7,7 @@ import itertools
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy
@@ -124,7 +125,7 @@ def test_all_ways_agree(name: str, data: st.DataObject) -> None:
 
     out = outputs()
     for call in (op, op.inference, op.forward):
-        first, *others = ways(op, lambda call=call: call(*inputs, out=out))
+        first, *others = ways(op, partial(call, *inputs, out=out))
         assert all(first == one for one in others)
     try:
         _, kept = op.forward(*right)
@@ -163,7 +164,7 @@ def test_all_ways_agree_for_any_rank(name: str, data: st.DataObject) -> None:
     right = [draws.standard_normal((*extra, 3), "f4") for _ in range(SHIPPED[name])]
     inputs = [changed(data.draw, one) for one in right]
     for call in (op, op.forward):
-        quick, *others = ways(op, lambda call=call: call(*inputs))
+        quick, *others = ways(op, partial(call, *inputs))
         assert all(quick == one for one in others)
     y, kept = op.forward(*right)
     assert op.module._quick.forward(tuple(right), None) is not None
@@ -171,7 +172,7 @@ def test_all_ways_agree_for_any_rank(name: str, data: st.DataObject) -> None:
     parts = list(kept)
     parts[-1] = data.draw(st.sampled_from([parts[-1], (2,), (-1,), (2.0,), [2], 3]))
     for forged in (kept, type(kept)(parts)):
-        quick, *others = ways(op, lambda forged=forged: op.backward(forged, slope))
+        quick, *others = ways(op, partial(op.backward, forged, slope))
         assert all(quick == one for one in others)
     assert op.module._quick.backward(kept, (numpy.ones_like(y),), None, None) is not None
 
@@ -195,7 +196,9 @@ class Scaled(sg.Function):
 )
 def test_all_ways_agree_on_plain_numbers(alpha: Any, power: Any) -> None:
     if "Scaled" not in OPS:
-        OPS["Scaled"] = sg.compile(Scaled, "f32[n]")
+        compiled = sg.compile(Scaled, "f32[n]")
+        assert isinstance(compiled, CompiledOp)
+        OPS["Scaled"] = compiled
     op, x = OPS["Scaled"], numpy.ones(3, "f4")
     assert op.module._quick.inference((x,), None, (2.0, 3)) is not None
     _, kept = op.forward(x)
