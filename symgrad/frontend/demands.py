@@ -58,6 +58,16 @@ class Demands:
             del self._found[demand]
         return found
 
+    def lies_below(self, node: Node, high: Dim) -> bool:
+        """Are places less than ``high`` by what is demanded so far, or declared of the inputs?"""
+        known = {one.name: one.extent for one in self._session.assumed if one.extent is not None}
+        integers = self._integers(lambda name: up_to(known.get(name)))
+        met = any(
+            one.node is node and one.high is not None and integers.holds(one.high, "<=", high)
+            for one in self._found
+        )
+        return met or integers.below(node, high)
+
     def counts_from_the_front(self, node: Node) -> bool:
         """Are places not negative, where no input that they are computed from is?"""
         return self._integers(lambda name: _WHATEVER).above(node, Dim.of(0))

@@ -21,7 +21,7 @@ _RANDOM = _words(
     "log_normal_ multinomial normal normal_ poisson rand rand_like randint randint_like randn "
     "randn_like random_ randperm uniform_"
 )
-_DATA_DEPENDENT = _words("bincount histc unique unique_consecutive")
+_DATA_DEPENDENT = _words("unique unique_consecutive")
 _OTHER_DTYPES = _words(
     "bfloat16 byte cdouble cfloat char complex complex128 complex64 half imag real "
     "view_as_complex view_as_real"
@@ -35,12 +35,12 @@ _OTHER = _words(
     "bucketize cartesian_prod ccol_indices celu_ chain_matmul chalf channel_shuffle coalesce "
     "col_indices combinations conj conj_physical conj_physical_ const_data_ptr constant_pad_nd "
     "conv_tbc convolution corrcoef cosine_embedding_loss cov crow_indices ctc_loss "
-    "cumulative_trapezoid data_ptr dense_dim dequantize diag_scatter diagonal_scatter dim_order "
+    "cumulative_trapezoid data_ptr dense_dim dequantize diag_scatter dim_order "
     "dropout1d dropout2d dropout3d dsmm dsplit dstack eig einops embedding_bag empty_permuted "
     "empty_strided erfcx feature_dropout_ fft fractional_max_pool2d fractional_max_pool3d frexp "
     "gaussian_nll_loss gcd gcd_ geqrf grad_dtype gradient grid_sample gumbel_softmax "
     "hamming_window hann_window hash_tensor heaviside_ histogram histogramdd hsmm hsplit i0 i0_ "
-    "igamma igamma_ igammac igammac_ index index_reduce index_reduce_ indices int_repr "
+    "igamma igamma_ igammac igammac_ index indices int_repr "
     "interpolate inv ipu is_coalesced is_conj is_distributed is_inference is_ipu is_maia is_meta "
     "is_mkldnn is_mps is_mtia is_neg is_nested is_nonzero is_pinned is_set_to is_shared is_signed "
     "is_sparse_csr is_vulkan is_xla is_xpu isneginf isposinf isreal istft itemsize kaiser_window "
@@ -52,8 +52,8 @@ _OTHER = _words(
     "q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qr "
     "qscheme quantile range record_stream register_post_accumulate_grad_hook reinforce renorm "
     "renorm_ resize resize_ resize_as resize_as_ resize_as_sparse_ resolve_conj resolve_neg "
-    "row_indices row_stack rrelu rrelu_ saddmm searchsorted select_scatter selu_ set_ "
-    "share_memory_ signbit sinc sinc_ slice_inverse slice_scatter smm solve sparse_dim "
+    "row_indices row_stack rrelu rrelu_ saddmm searchsorted selu_ set_ "
+    "share_memory_ signbit sinc sinc_ slice_inverse smm solve sparse_dim "
     "sparse_mask sparse_resize_ sparse_resize_and_clear_ spmm sspaddmm stft storage "
     "storage_offset storage_type stride svd_lowrank swapaxes_ swapdims_ symeig threshold_ "
     "to_dense to_dlpack to_mkldnn to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr "

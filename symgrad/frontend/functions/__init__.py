@@ -13,6 +13,7 @@ from symgrad.frontend.functions import (  # noqa: F401
     convolutions,
     creation,
     gathering,
+    grouping,
     indexing,
     joining,
     layers,

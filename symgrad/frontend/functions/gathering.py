@@ -29,7 +29,7 @@ from symgrad.ir.graph import Node
 Tensor = SymbolicTensor
 
 
-def _places(index: Node, axis: int) -> list[Node]:
+def along(index: Node, axis: int) -> list[Node]:
     """The full places of ``x[i, index[i, j], ...]``: every other axis keeps its own index."""
     session = current()
     return [
@@ -38,7 +38,8 @@ def _places(index: Node, axis: int) -> list[Node]:
     ]
 
 
-def _same_rank(name: str, node: Node, index: Node) -> None:
+def same_rank(name: str, node: Node, index: Node) -> None:
+    """Raises ShapeError where an index has not as many axes as the tensor."""
     if node.rank != index.rank or not node.rank:
         raise ShapeError(
             f"{name}: an index with {index.rank} axes for a tensor with {node.rank}",
@@ -53,7 +54,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: Any = None) -> Tensor:
     source, places = as_tensor(input), as_tensor(indices)
     if dim is None:
         return gather(source.flatten(), 0, places.flatten())
-    _same_rank("take_along_dim", source.node, places.node)
+    same_rank("take_along_dim", source.node, places.node)
     axis = axis_of(dim, source.ndim)
 
     def without(shape: tuple[Dim, ...]) -> tuple[Dim, ...]:
@@ -75,12 +76,12 @@ def gather(input: Tensor, dim: Any, index: Any = None, **ignored: Any) -> Tensor
     if not (isinstance(index, Tensor) or hasattr(index, "__array__")):
         raise refused("gather", "index", "Tensor", index)
     node, places = as_tensor(input).node, as_index(as_node(index))
-    _same_rank("gather", node, places)
+    same_rank("gather", node, places)
     place = axis_of(dim, node.rank)
     sorted_ = gather_in_order(node, places, place)
     if sorted_ is not None:
         return fresh(sorted_)
-    return fresh(current().apply("index", node, *_places(places, place)))
+    return fresh(current().apply("index", node, *along(places, place)))
 
 
 def _check_dtype(input: Node, source: Any, message: str) -> None:
@@ -90,7 +91,7 @@ def _check_dtype(input: Node, source: Any, message: str) -> None:
         raise DTypeError(message.format(own=own, given=given), location=here())
 
 
-def _source(input: Node, index: Node, src: Any) -> Node:
+def scatter_source(input: Node, index: Node, src: Any) -> Node:
     """The values for the places: a number, or the part of ``src`` that the index covers."""
     check_fits(src, input.dtype)
     _check_dtype(input, src, "scatter(): Expected self.dtype to be equal to src.dtype")
@@ -118,35 +119,23 @@ def scatter(
     if reduce is not None:
         raise UnsupportedOpError(f"scatter does not support reduce={reduce!r}", location=here())
     node, places = as_tensor(input).node, as_index(as_node(index))
-    _same_rank("scatter", node, places)
-    given = _source(node, places, src if value is None else value)
+    same_rank("scatter", node, places)
+    given = scatter_source(node, places, src if value is None else value)
     place = axis_of(dim, node.rank)
     sorted_ = scatter_in_order(node, places, place, given)
     if sorted_ is not None:
         return fresh(sorted_)
-    return fresh(put(current(), node, _places(places, place), given))
-
-
-@operation("scatter_reduce", inplace=True)
-def scatter_reduce(
-    input: Any, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
-) -> Tensor:  # fmt: skip
-    """``scatter_add``; other reductions are not there."""
-    if reduce != "sum" or not include_self:
-        raise UnsupportedOpError(
-            f"scatter_reduce does not support reduce={reduce!r}", location=here()
-        )
-    return scatter_add(input, dim, index, src)
+    return fresh(put(current(), node, along(places, place), given))
 
 
 @operation("scatter_add", inplace=True)
 def scatter_add(input: Any, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """``out[i][index[i][j]] += src[i][j]`` along the axis ``dim``."""
     node, places = as_tensor(input).node, as_index(as_node(index))
-    _same_rank("scatter_add", node, places)
+    same_rank("scatter_add", node, places)
     session = current()
-    given = session.expand(_source(node, places, src), places.shape)
-    full = _places(places, axis_of(dim, node.rank))
+    given = session.expand(scatter_source(node, places, src), places.shape)
+    full = along(places, axis_of(dim, node.rank))
     return add(fresh(node), fresh(added_up(session, given, full, node.shape)))
 
 
@@ -161,7 +150,8 @@ def _back(axis: int, rank: int) -> tuple[int, ...]:
     return (*range(1, axis + 1), 0, *range(axis + 1, rank))
 
 
-def _vector(name: str, index: Any) -> Node:
+def index_vector(name: str, index: Any) -> Node:
+    """An index with one axis, whatever it was.  Raises ShapeError for several."""
     node = as_index(as_node(index))
     if node.rank > 1:
         raise ShapeError(f"{name} takes an index with one axis", location=here())
@@ -177,7 +167,7 @@ def index_select(input: Any, dim: int, index: Tensor) -> Tensor:
     node = as_tensor(input).node
     axis, session = axis_of(dim, node.rank), current()
     front = permute(session, node, _front(node, axis))
-    found = session.apply("index", front, _vector("index_select", index))
+    found = session.apply("index", front, index_vector("index_select", index))
     return fresh(permute(session, found, _back(axis, node.rank)))
 
 
@@ -198,7 +188,7 @@ def index_add(input: Any, dim: int, index: Tensor, source: Tensor, *, alpha: Any
     values = session.cast(scaled.node, node.dtype)
     order = _front(node, axis)
     shape = tuple(node.shape[place] for place in order)
-    places = [_vector("index_add", index)]
+    places = [index_vector("index_add", index)]
     spread = added_up(session, permute(session, values, order), places, shape)
     return add(fresh(node), fresh(permute(session, spread, _back(axis, node.rank))))
 
@@ -220,7 +210,7 @@ def _put_slices(input: Any, dim: int, index: Any, value: Any, *, from_end: bool 
     given = as_node(value, node.dtype)
     if given.rank:
         given = permute(session, given, order)
-    places = _vector("index_fill", index)
+    places = index_vector("index_fill", index)
     places = from_the_end(places, node.shape[axis]) if from_end else places
     result = put(session, permute(session, node, order), [places], given)
     return fresh(permute(session, result, _back(axis, node.rank)))

@@ -6,7 +6,7 @@ selected elements for a mask.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,9 @@ from symgrad.frontend.dtypes import check_fits
 from symgrad.frontend.functions import scattering
 from symgrad.frontend.functions.comparisons import check_mask
 from symgrad.frontend.functions.movement import (
+    axis_of,
+    diagonal,
+    select,
     select_steps,
     share,
     squeeze,
@@ -30,6 +33,7 @@ from symgrad.frontend.lift import (
     array_node,
     as_index,
     as_node,
+    as_tensor,
     broadcast_shapes,
     lined_up,
     not_selected,
@@ -366,6 +370,38 @@ def index_put_(self: Tensor, indices: Any, values: Any, accumulate: bool = False
         )
     (add_at if accumulate else setitem)(self, tuple(indices), values)
     return self
+
+
+def _scattered(name: str, part: Callable[..., Tensor]) -> None:
+    """A copy of a tensor, with a part of it, which is a view, written."""
+
+    def call(input: Any, src: Any, *args: Any, **kwargs: Any) -> Tensor:
+        whole = fresh(as_tensor(input).node)
+        view = part(whole, *args, **kwargs)
+        given = as_node(src, whole.dtype)
+        if given.shape != view.node.shape:
+            raise ShapeError(
+                f"{name}: expected src to have a size equal to the part of self", location=here(),
+                equal=zip(given.shape, view.node.shape, strict=False),
+            )  # fmt: skip
+        view.write(given)
+        return whole
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"A copy with ``src`` in place of ``{name.partition('_')[0]}``."
+    operation(name)(call)
+
+
+def _sliced(
+    input: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
+) -> Tensor:  # fmt: skip
+    before = [slice(None)] * axis_of(dim, input.ndim)
+    return resolve(input, (*before, slice(start, end, step))).view
+
+
+_scattered("diagonal_scatter", diagonal)
+_scattered("select_scatter", select)
+_scattered("slice_scatter", _sliced)
 
 
 def _reshaped_in_place(name: str, call: Any) -> None:

@@ -18,10 +18,12 @@ from symgrad.frontend.functions.reductions import norm
 from symgrad.frontend.functions.scans import tril
 from symgrad.frontend.kinds import checked
 from symgrad.frontend.lift import as_tensor, elementwise
+from symgrad.frontend.questions import questions
 from symgrad.frontend.session import current
 from symgrad.frontend.symmetry import demand_symmetric
 from symgrad.frontend.table import FUNCTIONS, OperationValueError, operation, public
 from symgrad.frontend.tensor import SymbolicTensor, fresh
+from symgrad.ir.dtype import int32
 from symgrad.ir.graph import Node
 from symgrad.ops.movement import transposed_axes
 
@@ -136,6 +138,39 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
     half = source if n == 1 else matrix_power(source, n // 2)
     squared = half if n == 1 else matmul(half, half)
     return matmul(squared, source) if n > 1 and n % 2 else squared
+
+
+class Factor(NamedTuple):
+    """What ``torch.linalg.cholesky_ex`` returns."""
+
+    L: Any
+    info: Any
+
+
+class Inverse(NamedTuple):
+    """What ``torch.linalg.inv_ex`` returns."""
+
+    inverse: Any
+    info: Any
+
+
+def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Factor:
+    """``cholesky``, and 0 for each matrix: that all are positive definite is printed."""
+    return Factor(cholesky(A, upper), _no_errors(A, "cholesky_ex", "positive definite"))
+
+
+def inv_ex(A: Tensor, *, check_errors: bool = False) -> Inverse:
+    """The inverse, and 0 for each matrix: that all have one is printed."""
+    return Inverse(inverse(A), _no_errors(A, "inv_ex", "invertible"))
+
+
+def _no_errors(input: Any, name: str, kind: str) -> Tensor:
+    """Zeros beside matrices of a kind; of others, the library goes on and returns a number."""
+    known, session = questions(), current()
+    if known is not None:
+        known.assume(f"the matrices that {name} takes are {kind}", here())
+    shape = as_tensor(input).node.shape[:-2]
+    return fresh(session.expand(session.constant(0, int32), shape))
 
 
 class Eigen(NamedTuple):
@@ -254,7 +289,7 @@ _LINALG: dict[str, Callable[..., Any]] = {
     "cross": partial(cross, dim=-1), "solve_triangular": solve_triangular,
     "matrix_power": matrix_power, "matmul": matmul, "vector_norm": vector_norm,
     "matrix_norm": matrix_norm, "norm": linalg_norm, "eigh": eigh, "eigvalsh": eigvalsh,
-    "svd": linalg_svd, "svdvals": svdvals,
+    "svd": linalg_svd, "svdvals": svdvals, "cholesky_ex": cholesky_ex, "inv_ex": inv_ex,
 }  # fmt: skip
 FUNCTIONS["linalg"] = SimpleNamespace(
     **{name: public(f"linalg.{name}", checked(call)) for name, call in _LINALG.items()}
