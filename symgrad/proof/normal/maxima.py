@@ -186,7 +186,7 @@ def _reached(context: Proof, atom: Atom, index: Poly, other: Poly) -> Poly | Non
     None where ties may fill an open set, but conditions can be lifted first, or have been.
     """
     binder, body = atom.data
-    if not _without_ties(context, binder, body):
+    if not _without_ties(context, binder, body, finite=not _of_infinity(other).terms):
         if visible_indicator(other) is not None or context.held:
             return None
         raise Undecided("an equality test on a piecewise value: ties have positive measure")
@@ -198,10 +198,11 @@ def _reached(context: Proof, atom: Atom, index: Poly, other: Poly) -> Poly | Non
     return multiply(context, here, ONE - positive(context, inner - other))
 
 
-def _without_ties(context: Proof, binder: Atom, body: Poly) -> bool:
+def _without_ties(context: Proof, binder: Atom, body: Poly, *, finite: bool) -> bool:
     """Record that two bodies are not equal for all inputs, piece by piece where they have pieces.
 
-    False where a piece is not analytic.
+    False where a piece is not analytic.  ``finite``: so is what they are compared with, which no
+    infinite piece is equal to.
     """
     left, right = context.fresh(binder.data[1]), context.fresh(binder.data[1])
     sides = []
@@ -212,7 +213,12 @@ def _without_ties(context: Proof, binder: Atom, body: Poly) -> bool:
             fresh = of_atom(context.fresh(inner.data[1]))
             side = substitute(context, side, {inner: fresh})
         sides.append(side)
-    pieces = _pieces(context, sides[0] - sides[1])
+    if not finite or not _of_infinity(body).terms:
+        sides = [sides[0] - sides[1], ZERO]
+    pairs = _pieces(context, (sides[0], sides[1]))
+    if finite:
+        pairs = [pair for pair in pairs if not any(_of_infinity(side).terms for side in pair)]
+    pieces = list(dict.fromkeys(one - other for one, other in pairs))
     if any(piece.piecewise or not piece.terms for piece in pieces):
         return False
     for piece in pieces:
@@ -220,16 +226,19 @@ def _without_ties(context: Proof, binder: Atom, body: Poly) -> bool:
     return True
 
 
-def _pieces(context: Proof, poly: Poly) -> list[Poly]:
-    """What the polynomial is where its conditions on elements hold or fail: all combinations."""
-    pieces = [poly]
+def _pieces(context: Proof, sides: tuple[Poly, Poly]) -> list[tuple[Poly, Poly]]:
+    """What two polynomials are where conditions on elements hold or fail: all combinations."""
+    pieces = [sides]
     for _ in range(MOST_CONDITIONS):
-        found = {a for p in pieces for m in p.terms for a, _ in m if a.indicator and a.piecewise}
+        found = {
+            a for pair in pieces for p in pair for m in p.terms for a, _ in m
+            if a.indicator and a.piecewise
+        }  # fmt: skip
         if not found:
             break
         atom = min(found, key=lambda a: (a.erased, a.key))
-        split = (part for piece in pieces for part in by_condition(context, piece, atom))
-        pieces = list(dict.fromkeys(split))
+        split = [[by_condition(context, side, atom) for side in pair] for pair in pieces]
+        pieces = list(dict.fromkeys((one[at], other[at]) for one, other in split for at in (0, 1)))
     return pieces
 
 
