@@ -24,6 +24,10 @@ from symgrad.ir.dtype import DType, bool_, int32, int64
 from symgrad.ir.graph import Node
 
 
+class IndexKindError(ShapeError):
+    """An index that holds no integers."""
+
+
 def is_number(value: Any) -> bool:
     """A Python or NumPy number, or a symbolic size or a float computed from one."""
     return isinstance(value, (bool, int, float, np.number, np.bool_, SymInt, SymFloat))
@@ -67,7 +71,7 @@ def as_index(node: Node, *others: DType) -> Node:
         return session.cast(node, int64)
     if node.dtype not in others:
         kinds = ", ".join(str(dtype) for dtype in (int32, int64, *others))
-        raise ShapeError(
+        raise IndexKindError(
             f"an index must be of {kinds}, not {node.dtype}", location=here(),
             hint="convert it with .long()",
         )  # fmt: skip

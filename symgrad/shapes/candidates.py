@@ -419,6 +419,8 @@ def _evidence(function: AnyFunction) -> dict[str, str | int]:
             asked |= _names(node.test)
         elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "save_for_backward":
             saved.update(*(_names(argument) for argument in node.args))
+        elif isinstance(node, ast.Call):
+            indices |= _indices(node)
     numbers: dict[str, str | int] = dict.fromkeys(sorted(kept - saved), "number")
     flags = dict.fromkeys(sorted(asked - saved), "flag")
     named = parameters(function)
@@ -491,6 +493,24 @@ _OF_TENSORS = (
     "linear", "bilinear", "cat", "stack", "logaddexp", "atan2", "hypot", "baddbmm", "addmm",
 )  # fmt: skip
 """Functions that take nothing but tensors."""
+
+
+_AT_PLACES = (
+    "gather", "scatter", "scatter_", "scatter_add", "scatter_add_", "scatter_reduce",
+    "scatter_reduce_", "index_select", "index_add", "index_add_", "index_copy", "index_copy_",
+    "index_fill", "index_fill_", "index_reduce", "index_reduce_",
+)  # fmt: skip
+"""Operations that take an index behind an axis."""
+
+
+def _indices(call: ast.Call) -> set[str]:
+    """The names that a call takes for an index: behind an axis, or by name."""
+    if getattr(call.func, "attr", "") not in _AT_PLACES or not isinstance(call.func, ast.Attribute):
+        return set()
+    place = 2 if _text(call.func.value) in _TENSOR_MODULES else 1
+    found = [*call.args[place : place + 1]]
+    found += [one.value for one in call.keywords if one.arg == "index"]
+    return set().union(*(_names(one) for one in found))
 
 
 def _without_gradient(function: AnyFunction, tree: ast.AST) -> set[str]:

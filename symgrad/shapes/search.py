@@ -41,6 +41,7 @@ from symgrad.errors import (
     counted,
 )
 from symgrad.frontend.function import class_location, class_of, raw_method
+from symgrad.frontend.lift import IndexKindError
 from symgrad.frontend.request import (
     AnyFunction,
     Guess,
@@ -862,7 +863,7 @@ def _with_gradient(graphs: FunctionGraphs) -> set[str]:
 
 def _takes_no_floats(graphs: FunctionGraphs) -> bool:
     """Does backward take a tensor for a plain value, a mask or an index, which it then is?"""
-    kinds = (ControlFlowError, DTypeError)
+    kinds = (ControlFlowError, DTypeError, IndexKindError)
     return any(isinstance(case.problem, kinds) for case in graphs.cases)
 
 

@@ -457,3 +457,31 @@ def test_more_general_shapes_for_which_backward_fails_are_named() -> None:
     report = judged(AddedNumber)
     assert str(report.verdict) == "PROVED"
     assert "Forward takes x[n, m], w[k, m], c[k] as well: backward fails there." in report.inferred
+
+
+class Placed(FUNCTION):
+    """Backward alone says that it is given an index."""
+
+    scale = 0
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, places: Any) -> Any:
+        ctx.save_for_backward(places)
+        return 2 * x
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        (places,) = ctx.saved_tensors
+        out = 2 * g
+        return out.scatter_add_(1, places, cls.scale * g), None
+
+
+def test_an_index_that_backward_alone_reads() -> None:
+    assert "i64 places" in str(judged(Placed))
+    shapes = "n m; i64[n m]"
+    assert sg.verify(Placed, shapes).verdict == "PROVED"
+
+    class Wrong(Placed):
+        scale = 1
+
+    assert sg.verify(Wrong, shapes).verdict == "REFUTED"

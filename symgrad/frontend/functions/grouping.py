@@ -78,6 +78,11 @@ def index_reduce(
         raise DTypeError("index_reduce(): self and source have different dtypes", location=here())
     if given.rank != node.rank:
         raise ShapeError("index_reduce(): self and source have other axes", location=here())
+    if not session.truth(places.shape[0], "==", given.shape[axis]):
+        raise ShapeError(
+            "index_reduce(): index and source have other sizes", location=here(),
+            equal=((places.shape[0], given.shape[axis]),),
+        )  # fmt: skip
     lined = tuple(size if place == axis else 1 for place, size in enumerate(given.shape))
     whole = session.expand(session.reshape(places, lined), given.shape)
     return _reduced(node, axis, whole, given, reduce, bool(include_self))
