@@ -44,7 +44,7 @@ from .arguments import (
     describe,
     steps_of,
 )
-from .batches import ALONE, Batch, OverBatch, leading, one_by_one
+from .batches import ALONE, Batch, OverBatch, has_one_rank, leading, one_by_one
 from .batches import call as call_over
 from .copies import copy, laid_out, say
 from .load import Library
@@ -223,7 +223,7 @@ class Caller:
         Raises KernelArgumentError for shapes that do not fit each other.
         """
         problem: KernelArgumentError | None = None
-        for case in self.values.cases(where, numbers):
+        for case in self.values.cases(where, numbers) if has_one_rank(self.op) else ():
             names = [array.name for array in case.inputs]
             try:
                 arrays = [
@@ -236,8 +236,7 @@ class Caller:
                 batch, elements = found
                 sizes = bind_sizes(where, case, elements, names)
             except KernelArgumentError as error:
-                if not isinstance(error, WrongRank) or len(self.op.cases) == 1:
-                    problem = problem or error
+                problem = problem or error
                 continue
             if serves(case, sizes):
                 return case, dict(zip(names, arrays, strict=True)), sizes, batch

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy
 
-from symgrad.abi import Array, Case, Kernel, Sizes
+from symgrad.abi import Array, Case, Kernel, Op, Sizes
 from symgrad.errors import KernelArgumentError
 from symgrad.runtime.arguments import NDArray, Shaped, steps_of
 from symgrad.runtime.load import Library
@@ -60,6 +60,16 @@ class OverBatch:
         return f"{self.residuals!r} over {self.batch.shape}"
 
 
+def has_one_rank(op: Op) -> bool:
+    """Has each input the same number of axes in all cases, and none of any number?
+
+    Otherwise more axes mean something to the op itself, and are no batch.
+    """
+    cases = [one.inputs for one in op.cases]
+    ranks = {tuple(len(array.dims) for array in inputs) for inputs in cases}
+    return len(ranks) == 1 and all(one.batch is None for inputs in cases for one in inputs)
+
+
 def leading(
     where: str, case: Case, arrays: Sequence[NDArray]
 ) -> tuple[Batch, list[Shaped]] | None:  # fmt: skip
@@ -67,8 +77,6 @@ def leading(
 
     Raises KernelArgumentError where the axes do not fit each other.
     """
-    if any(one.batch is not None for one in case.inputs):
-        return None  # its own axes stand for any number
     ranks = [value.ndim - len(one.dims) for value, one in zip(arrays, case.inputs, strict=True)]
     if not any(ranks):
         return None

@@ -140,6 +140,8 @@ def test_tensors(scaled: Any) -> None:
     assert c.grad is not None
     assert c.grad.item() == 24
     assert numpy.array_equal(x.grad.numpy(), numpy.full((4, 3), 4, "f4"))
+    with pytest.raises(KernelArgumentError, match=r"not differentiated\n.*vmap"):
+        sg.grad(lambda one: sg.grad(lambda two: scaled(two, c).sum())(one).sum())(x)
 
 
 @given(leading=axes(), sizes=st.tuples(CORE, CORE, CORE))

@@ -14,8 +14,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from symgrad.errors import KernelTypeError
+from symgrad.errors import KernelArgumentError, KernelTypeError
 from symgrad.ir.dtype import LISTED
+from symgrad.runtime.batches import OverBatch
 from symgrad.runtime.residuals import Residuals
 from symgrad.tensor import errors
 from symgrad.tensor.modes import state
@@ -101,6 +102,11 @@ class KernelNode(Node):
             raise errors.FreedGraphError(errors.SECOND_BACKWARD)
         able = self.kernels.differentiable
         mask = tuple([bool(one and asked) for one, asked in zip(able, needed, strict=True)])
+        if record and isinstance(self.residuals, OverBatch):
+            raise KernelArgumentError(
+                f"{self.kernels.op.name}: its backward over leading axes is not differentiated",
+                hint="call it under sg.vmap, an axis at a time",
+            )
         if record:
             inputs = [saved.tensor() for saved in self.inputs]
             return self.kernels.differentiate(inputs, grads, mask)
