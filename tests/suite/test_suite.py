@@ -5,6 +5,8 @@ Exceptions live in ``tests/suite/exceptions.py``; they are strict.
 
 from __future__ import annotations
 
+import zlib
+
 import pytest
 
 from tests.proof import latex_grammar
@@ -35,8 +37,13 @@ def test_verdict(case: Case) -> None:
     assert as_marked(verdict) == case.verdict, f"{case.bug or 'right'}\n{report}"
     if case.right_if:
         _assert_condition_is_found(case, str(report))
-    if formulas := report._repr_latex_():
+    if _is_drawn(case) and (formulas := report._repr_latex_()):
         latex_grammar.check(formulas.strip("$"))
+
+
+def _is_drawn(case: Case) -> bool:
+    """One case in four: formulas take as long as verdicts."""
+    return zlib.crc32(case.name.encode()) % 4 == 0
 
 
 def _assert_condition_is_found(case: Case, text: str) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import symgrad as sg
 from symgrad.tensor.jit.variant import Variant
 
-pytestmark = pytest.mark.slow  # each program is compiled
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("unoptimised")]  # programs are compiled
 
 X = np.linspace(-1.5, 1.5, 6).reshape(2, 3)
 floats = st.floats(-3, 3, width=32)
