@@ -201,6 +201,8 @@ def test_what_does_not_fit(matmul: CompiledOp, pick: CompiledOp) -> None:
         matmul.backward(residuals, y[0])
     with pytest.raises(KernelArgumentError, match=r"out for w has the shape \(3, 4, 2\)"):
         matmul.backward(residuals, y, out=(None, numpy.empty((3, 4, 2))))
+    with pytest.raises(KernelArgumentError, match=r"33 leading axes.*\n.*reshape"):
+        matmul(x.reshape((1,) * 32 + x.shape), w[0])
     index = numpy.zeros((3, 2), int)
     index[1, 1] = 7
     with pytest.raises(KernelArgumentError, match="index is out of range"):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import mul
 from typing import Any
 
 import numpy
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from symgrad.errors import KernelArgumentError, KernelTypeError, SymgradError
 from symgrad.runtime import support
@@ -111,6 +114,33 @@ def test_out_that_overlaps_in_part(softplus: CompiledOp) -> None:
             softplus(base[:6].reshape(2, 3), out=base[start : start + 6].reshape(2, 3))
     longer = ones(12)
     softplus(longer[:6].reshape(2, 3), out=longer[6:].reshape(2, 3))
+
+
+def apart(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Has each element of an array of float32 its own bytes?  By a list of all of them."""
+    places = [sum(map(mul, index, strides)) for index in numpy.ndindex(*shape)]
+    return len({place + byte for place in places for byte in range(4)}) == 4 * len(places)
+
+
+@given(
+    shape=st.tuples(st.integers(0, 4), st.integers(0, 4)),
+    strides=st.tuples(st.integers(-9, 9), st.integers(-9, 9)).map(lambda s: (s[0] * 2, s[1] * 2)),
+)
+@example(shape=(2, 3), strides=(4, 4))
+@example(shape=(2, 3), strides=(12, 8))
+@example(shape=(2, 2), strides=(8, 2))
+def test_out_that_overlaps_itself(
+    softplus: CompiledOp, shape: tuple[int, int], strides: tuple[int, int]
+) -> None:
+    x = numpy.random.default_rng(1).standard_normal(shape).astype(F4)
+    memory = numpy.zeros(256, "u1")
+    out = numpy.ndarray(shape, F4, memory, offset=128, strides=strides)
+    if apart(shape, strides):
+        assert numpy.array_equal(softplus(x, out=out), softplus(x))
+        return
+    with pytest.raises(KernelArgumentError, match="the same memory for several elements"):
+        softplus(x, out=out)
+    assert not memory.any()
 
 
 def test_outs_that_overlap_each_other(pick: CompiledOp) -> None:
