@@ -264,8 +264,7 @@ def as_output(where: str, value: object, wanted: Array, shape: tuple[int, ...]) 
         raise KernelTypeError(f"{where} is not in this machine's byte order", hint="make a new one")
     if isinstance(value, numpy.generic) or not array.flags.writeable:
         raise KernelArgumentError(f"{where} is read-only", hint="give an array that can be written")
-    repeated = (not step and extent > 1 for step, extent in zip(array.strides, shape, strict=True))
-    if array.size and any(repeated):
+    if _overlaps_itself(array):
         raise KernelArgumentError(
             f"{where} has the same memory for several elements (its strides are {array.strides})",
             hint="give an array whose elements lie apart",
@@ -281,6 +280,15 @@ def share_memory(left: NDArray, right: NDArray) -> bool:
         return bool(numpy.shares_memory(left, right, max_work=_MOST_WORK))
     except numpy.exceptions.TooHardError:
         return True
+
+
+def _overlaps_itself(array: NDArray) -> bool:
+    """Do two elements share memory?  They first differ in an axis; shifted, one is at 0 there."""
+    if not array.size:
+        return False
+    falling = array.transpose(numpy.argsort(numpy.abs(array.strides))[::-1])
+    rests = (falling[(0,) * axis] for axis in range(array.ndim))
+    return any(share_memory(rest[:1], rest[1:]) for rest in rests)
 
 
 def check_apart(where: str, outputs: Mapping[str, NDArray], inputs: Mapping[str, NDArray]) -> None:

@@ -24,6 +24,7 @@ from .workspace import workspace
 
 _GROUPS = 32  # parts of a batch whose sums are taken apart, at most
 _SUMS = 1 << 24  # bytes of all these sums, at most, where one part needs no more
+_MOST_AXES = 32  # that numpy.broadcast_shapes takes
 _ALONE = 4096  # elements: with fewer, one thread is faster than several
 
 
@@ -81,6 +82,11 @@ def leading(
     if not any(ranks):
         return None
     own = tuple(value.shape[:rank] for value, rank in zip(arrays, ranks, strict=True))
+    if max(ranks) > _MOST_AXES:
+        raise KernelArgumentError(
+            f"{where}: {max(ranks)} leading axes, where NumPy broadcasts {_MOST_AXES} at most",
+            hint="reshape the inputs, so that several leading axes are one",
+        )
     try:
         shape = numpy.broadcast_shapes(*own)
     except ValueError:

@@ -283,7 +283,7 @@ def share_memory(left: NDArray, right: NDArray) -> bool:
 
 
 def _overlaps_itself(array: NDArray) -> bool:
-    """Do two elements share memory?  They first differ in one axis; shifted, one of them is at 0."""
+    """Do two elements share memory?  They first differ in an axis; shifted, one is at 0 there."""
     if not array.size:
         return False
     falling = array.transpose(numpy.argsort(numpy.abs(array.strides))[::-1])
