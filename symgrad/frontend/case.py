@@ -238,6 +238,7 @@ def _case(
         state=tuple(run.state),
         parameters=run.words_of_cotangents,
         demanded=session.demanded.left(run.request.assumptions),
+        symmetric=frozenset(session.symmetric),
         by_default=session.by_default,
     )
     return initialised(case)

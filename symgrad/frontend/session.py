@@ -144,6 +144,7 @@ class Session:
     ``eager``: is it the trace of one eager operation?
     ``draws``: how many random tensors it has drawn.
     ``demanded``: what its operations raise without.
+    ``symmetric``: the inputs that operations take to be symmetric.
     ``by_default``: it has floats of the default dtype; ``other_default``: that is the other one.
     ``asks_dtypes``: has the program asked for one?
     ``shown_as``: the float dtype of 16 bits that the program takes float32 for; empty for itself.
@@ -186,6 +187,7 @@ class Session:
         self.written: list[str] = []
         self.surplus: list[str] = []
         self.assumed = tuple(assumed)
+        self.symmetric: set[str] = set()
         self.orders: dict[Node, Order] = {}
         self.inner = {} if inner is None else inner
         self.plain: dict[str, Node] = {}

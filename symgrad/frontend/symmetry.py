@@ -6,13 +6,14 @@ built, or because an input was declared symmetric.  False where that is not seen
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import permutations
 
 from symgrad.frontend.caller import here
 from symgrad.frontend.questions import questions
 from symgrad.frontend.session import Session
-from symgrad.ir.graph import Node
+from symgrad.ir.assume import symmetric
+from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.contraction import parse
 from symgrad.ops.movement import transposed_axes
 from symgrad.ops.record import get
@@ -23,11 +24,36 @@ _COMMUTATIVE = ("add", "mul", "eq", "ne", "maximum", "minimum", "logical_and", "
 def demand_symmetric(session: Session, node: Node, name: str) -> None:
     """Print that ``name`` takes symmetric matrices, of which the library reads one triangle.
 
-    symgrad's own takes the symmetric part of any.
+    symgrad's own takes the symmetric part of any.  Where it is enough that inputs are symmetric,
+    the session notes these, so that no point is looked at where they are not.
     """
     known = questions()
     if known is not None and session.guest is not None and not is_symmetric(session, node):
         known.assume(f"the matrices that {name} takes are symmetric", here())
+        session.symmetric |= _enough(session, node)
+
+
+def _enough(session: Session, node: Node) -> set[str]:
+    """Square inputs with which it is plainly symmetric, if these are; none where none suffice."""
+    names = [
+        one.attributes["name"] for one in ancestors([node])
+        if one.op == "input" and one.rank >= 2 and one.shape[-1] == one.shape[-2]
+    ]  # fmt: skip
+    own, needed = session.assumed, set(names)
+
+    def suffice(chosen: Collection[str]) -> bool:
+        session.assumed = (*own, *map(symmetric, sorted(chosen)))
+        return is_symmetric(session, node)
+
+    try:
+        if not suffice(needed):
+            return set()
+        for name in names:
+            if suffice(needed - {name}):
+                needed.remove(name)
+        return needed
+    finally:
+        session.assumed = own
 
 
 def is_symmetric(session: Session, node: Node) -> bool:

@@ -24,7 +24,7 @@ from symgrad.frontend.request import AnyFunction, Request, bind
 from symgrad.frontend.session import Session, refuses_sizes
 from symgrad.frontend.spec import TensorSpec
 from symgrad.frontend.state import changes_of
-from symgrad.ir.assume import Stated
+from symgrad.ir.assume import Stated, symmetric
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType, float32
 from symgrad.ir.function import FunctionCase, FunctionGraphs, InnerCall, RefusedCase
@@ -88,7 +88,7 @@ def trace_request(
         derived=not has_backward(request.function),
         static=request.static,
         source=method_sources(found),
-        assumptions=request.assumptions,
+        assumptions=options.request.assumptions,
         refused=tuple(refused),
         inner=tuple(options.inner.values()),
         asked=tuple(
@@ -103,7 +103,10 @@ def trace_request(
 def _settled(
     options: CaseOptions, most_cases: int
 ) -> tuple[CaseOptions, list[FunctionCase], list[RefusedCase]]:
-    """All cases, traced again until no case changes what another one may depend on."""
+    """All cases, traced again until no case changes what another one may depend on.
+
+    And with the inputs as symmetric that operations take to be so.
+    """
     request = options.request
     cases, refused = all_cases(options, SizeFacts(request.sizes), most_cases)
     for _ in range(MOST_STATE_ROUNDS):
@@ -112,6 +115,12 @@ def _settled(
         options.inner.clear()
         options = replace(options, known=len(changes_of(request.function)))
         cases, refused = all_cases(options, SizeFacts(request.sizes), most_cases)
+    taken: frozenset[str] = frozenset().union(*(case.symmetric for case in cases))
+    if taken:
+        facts = (*request.assumptions, *map(symmetric, sorted(taken)))
+        options.inner.clear()
+        options = replace(options, request=replace(request, assumptions=facts))
+        return _settled(options, most_cases)
     return options, cases, refused
 
 

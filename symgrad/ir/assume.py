@@ -163,6 +163,11 @@ def _named(text: str) -> tuple[str, str]:
     return names[0], text.strip()
 
 
+def symmetric(name: str) -> Assumption:
+    """An input that is symmetric."""
+    return Assumption(name, "symmetric", "symmetric")
+
+
 def parse_all(assume: Mapping[str, str] | Iterable[tuple[str, str]]) -> tuple[Assumption, ...]:
     """The assumptions of a mapping.
 

@@ -253,7 +253,8 @@ class FunctionCase:
     ``state``: why later calls may compute something else.  ``parameters``: what backward calls the
     cotangents, where it has one parameter for each output.  ``unwritten``: what has to be 0, so
     that nothing is computed from memory that nobody wrote.  ``demanded``: what its operations raise
-    without, and is not plain.  ``by_default``: it has floats of the default dtype.
+    without, and is not plain.  ``symmetric``: the inputs that its operations take to be so.
+    ``by_default``: it has floats of the default dtype.
     """
 
     conditions: tuple[SizeCondition, ...]
@@ -281,6 +282,7 @@ class FunctionCase:
     parameters: tuple[str, ...] = ()
     unwritten: tuple[Unwritten, ...] = ()
     demanded: tuple[Demanded, ...] = ()
+    symmetric: frozenset[str] = frozenset()
     by_default: bool = False
 
     @property
