@@ -20,7 +20,9 @@ from typing import Any
 import numpy
 
 from .abi import (
+    OUT_OF_RANGE,
     OVERLAP,
+    TOO_LARGE,
     WORKSPACE_OVERFLOW,
     WORKSPACE_TOO_SMALL,
     Array,
@@ -51,6 +53,11 @@ from .load import Library
 from .residuals import Residuals, serves, taken_apart
 from .values import Values
 from .workspace import workspace
+
+_HINTS = {
+    OUT_OF_RANGE: "an index is at least 0, and less than its axis is long; none is from the end",
+    TOO_LARGE: "split the inputs",
+}
 
 
 class Unusual(Exception):
@@ -498,7 +505,8 @@ class Caller:
         self, where: str, kernel: Kernel, sizes: Sizes, status: int
     ) -> KernelArgumentError:
         if status in kernel.reasons:
-            return KernelArgumentError(f"{where}: {kernel.reasons[status]}")
+            reason = kernel.reasons[status]
+            return KernelArgumentError(f"{where}: {reason}", hint=_HINTS[reason])
         if status == WORKSPACE_OVERFLOW:
             return KernelArgumentError(
                 f"{where}: the workspace for {describe(sizes)} has more bytes than 64 bits count",

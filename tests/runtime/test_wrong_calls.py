@@ -192,7 +192,9 @@ def test_sizes_that_no_case_serves(pick: CompiledOp, gated: CompiledOp) -> None:
 
 def test_status_of_the_kernel(pick: CompiledOp) -> None:
     for wrong in (-1, 2, 2**62, -(2**63)):
-        with pytest.raises(KernelArgumentError, match=r"Pick.forward: an index is out of range"):
+        with pytest.raises(
+            KernelArgumentError, match=r"Pick.forward: an index is out of range\n.*at least 0"
+        ):
             pick.forward(ones(2, 2), numpy.array([0, wrong]))
     with pytest.raises(KernelTypeError, match="index has the dtype int32, int64 is expected"):
         pick(ones(2, 2), numpy.array([0, 1], "i4"))
