@@ -883,6 +883,12 @@ _OWN: dict[str, Callable[..., Any]] = {
 _WRAPPED = {name: _taking_sizes(name, original) for name, original in _ORIGINALS.items()}
 
 
+def takes_sizes_for(value: Any, original: Any) -> bool:
+    """Does one stand in the place of the other, a function of ``math``, during a trace?"""
+    name = getattr(original, "__name__", "")
+    return _ORIGINALS.get(name) is original and _WRAPPED[name] is value
+
+
 def _product(original: Callable[..., Any], values: Any, *, start: Any = 1) -> Any:
     if isinstance(values, Shape):
         return values.numel() * start

@@ -37,7 +37,7 @@ from symgrad.frontend.classes import is_stand_in, real_types
 from symgrad.frontend.function import Context, class_of
 from symgrad.frontend.plain_code import is_plain
 from symgrad.frontend.reach import ABSENT, Leaf, Place, Reach, by_identity, reached, state_of_leaf
-from symgrad.frontend.sizes import SymFloat, SymInt
+from symgrad.frontend.sizes import SymFloat, SymInt, takes_sizes_for
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.frontend.unknown import (
     Path,
@@ -119,7 +119,7 @@ class State:
                 name, new = now.get(key, (name, ABSENT))
                 if new is old or is_stand_in(new) or name == "__warningregistry__":
                     continue
-                if stands_for(new, old):
+                if stands_for(new, old) or takes_sizes_for(new, old):
                     continue
                 if not _same(old, new):
                     yield Change(place.name(name), place, name, old, new)

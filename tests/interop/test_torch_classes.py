@@ -5,6 +5,7 @@ What is right and what is wrong is for torch's gradcheck to say.
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 import textwrap
@@ -317,3 +318,20 @@ def test_batch_axes_are_guarded_as_those_of_symgrad(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(AnyRankSession, "call", recording)
     rank_dependence(bind(Twice, ("*batch m",)))
     assert {"__mul__", "__neg__", "__add__", "mul"} <= set(called)
+
+
+def test_functions_of_math_are_no_state_of_the_program() -> None:
+    """symgrad's own ``math.gamma`` is read where ``ctx.gamma`` and ``math`` stand in one code."""
+
+    class Scaled(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, gamma: float) -> Any:
+            torch.full((3,), math.inf, dtype=x.dtype)
+            ctx.gamma = gamma
+            return x * gamma
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad * ctx.gamma, None
+
+    assert sg.verify(Scaled, "2", static={"gamma": 1.0}).verdict == "PROVED"
