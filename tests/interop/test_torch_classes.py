@@ -321,7 +321,7 @@ def test_batch_axes_are_guarded_as_those_of_symgrad(monkeypatch: pytest.MonkeyPa
 
 
 def test_functions_of_math_are_no_state_of_the_program() -> None:
-    """symgrad's own ``math.gamma`` is read where ``ctx.gamma`` and ``math`` stand in one code."""
+    """A ``math.gamma`` of symgrad's is read where ``ctx.gamma`` and ``math`` stand in one code."""
 
     class Scaled(Function):
         @staticmethod
