@@ -363,7 +363,49 @@ DRAWS: dict[str, Any] = {
     "normal": lambda g, p: torch.normal(0.0, p, size=g.shape),
     "uniform_": lambda g, p: torch.empty_like(g).uniform_(0, p),
     "a range": lambda g, p: torch.empty_like(g).uniform_(p, 1),
+    "exponential_": lambda g, p: torch.empty_like(g).exponential_(p),
+    "log_normal_": lambda g, p: torch.empty_like(g).log_normal_(0, p),
+    "cauchy_": lambda g, p: torch.empty_like(g).cauchy_(0, p),
 }
+
+
+class Gumbel(Function):
+    """A sample of the relaxed categorical distribution."""
+
+    @staticmethod
+    def forward(ctx, x, temperature):
+        noise = -torch.empty_like(x).exponential_().log()
+        y = F.softmax((x + noise) / temperature, dim=-1)
+        ctx.save_for_backward(y)
+        ctx.temperature = temperature
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return y * (g - (g * y).sum(-1, keepdim=True)) / ctx.temperature, None
+
+
+class GumbelByTorch(Gumbel):
+    @staticmethod
+    def forward(ctx, x, temperature):
+        y = F.gumbel_softmax(x, temperature)
+        ctx.save_for_backward(y)
+        ctx.temperature = temperature
+        return y
+
+
+class GumbelLost(Gumbel):
+    @staticmethod
+    def backward(ctx, g):
+        return Gumbel.backward(ctx, g)[0] * ctx.temperature, None
+
+
+def test_noise_of_gumbel_is_the_same_in_backward() -> None:
+    for right in (Gumbel, GumbelByTorch):
+        assert sg.verify(right, "n m", static={"temperature": 0.5}).verdict == sg.PROVED
+    lost = sg.verify(GumbelLost, "n m", static={"temperature": 0.5}, suggest=False)
+    assert lost.verdict == sg.REFUTED
 
 
 @pytest.mark.parametrize("setting", [-0.5, 0.0, 0.5, 1.0, 2.0])

@@ -95,10 +95,38 @@ def _normal_(self: Any, mean: Any = 0.0, std: Any = 1.0) -> Any:
     return self.copy_(mean + std * _of("real", self))
 
 
+def _exponential_(self: Any, lambd: Any = 1.0) -> Any:
+    settings.check_above(lambd, 0, "the rate of exponential_")
+    return self.copy_(FUNCTIONS["exp"](_of("real", self)) / lambd)
+
+
+def _log_normal_(self: Any, mean: Any = 1.0, std: Any = 2.0) -> Any:
+    settings.check_above(std, 0, "the deviation of log_normal_")
+    return self.copy_(FUNCTIONS["exp"](mean + std * _of("real", self)))
+
+
+def _cauchy_(self: Any, median: Any = 0.0, sigma: Any = 1.0) -> Any:
+    settings.check_above(sigma, 0, "the scale of cauchy_")
+    return self.copy_(median + sigma * _of("real", self))
+
+
+def _gumbel_softmax(
+    logits: Any, tau: Any = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
+) -> Any:
+    """As torch writes it; ``eps`` is not used there either."""
+    soft = FUNCTIONS["softmax"]((logits - _exponential_(logits.clone()).log()) / tau, dim)
+    if not hard:
+        return soft
+    place = soft.max(dim, keepdim=True)[1]
+    return FUNCTIONS["zeros_like"](logits).scatter(dim, place, 1.0) - soft.detach() + soft
+
+
 _DRAWS: dict[str, Callable[..., Any]] = {
     "rand": _sized("unit"), "randn": _sized("real"), "rand_like": _like("unit"),
     "randn_like": _like("real"), "bernoulli": _bernoulli, "normal": _normal, "dropout": _dropout,
     "bernoulli_": _bernoulli_, "uniform_": _uniform_, "normal_": _normal_,
+    "exponential_": _exponential_, "log_normal_": _log_normal_, "cauchy_": _cauchy_,
+    "gumbel_softmax": _gumbel_softmax,
 }  # fmt: skip
 NAMES = frozenset(_DRAWS)
 """Functions whose draws are unknowns."""

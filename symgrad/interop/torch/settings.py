@@ -26,17 +26,28 @@ from symgrad.ops.integers import truth
 from symgrad.ops.movement import bare
 from symgrad.ops.record import get
 
+_OPS = {">": "gt", ">=": "ge", "<=": "le"}
+
 
 def check_within(value: Any, low: float, high: float | None, what: str) -> None:
     """Raises what torch raises where a setting is less than ``low`` or more than ``high``."""
-    ends = [(">=", low)] if high is None else [(">=", low), ("<=", high)]
-    for relation, end in ends:
-        if is_symbolic_tensor(value):
-            node = as_tensor(value).node
-            held = node.graph.binary("ge" if relation == ">=" else "le", node, end)
-            current().demanded.note(truth(held), here())
-        elif not is_so(value, relation, end, f"{what} is {relation} {end}"):
-            raise refused(f"{what} has to be {relation} {end}")
+    _check(value, ">=", low, what)
+    if high is not None:
+        _check(value, "<=", high, what)
+
+
+def check_above(value: Any, low: float, what: str) -> None:
+    """Raises what torch raises where a setting is not more than ``low``."""
+    _check(value, ">", low, what)
+
+
+def _check(value: Any, relation: str, end: float, what: str) -> None:
+    if is_symbolic_tensor(value):
+        node = as_tensor(value).node
+        held = node.graph.binary(_OPS[relation], node, end)
+        current().demanded.note(truth(held), here())
+    elif not is_so(value, relation, end, f"{what} is {relation} {end}"):
+        raise refused(f"{what} has to be {relation} {end}")
 
 
 def refused(what: str) -> SymgradError:
