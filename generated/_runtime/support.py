@@ -48,7 +48,7 @@ from .arguments import (
 )
 from .batches import ALONE, Batch, OverBatch, has_one_rank, leading, one_by_one
 from .batches import call as call_over
-from .copies import copy, laid_out, say
+from .copies import copy, laid_out, packed, say
 from .load import Library
 from .residuals import Residuals, serves, taken_apart
 from .values import Values
@@ -442,6 +442,8 @@ class Caller:
         """An input as the kernel takes it: in the shape of its record, and laid out for it."""
         more = value.ndim - len(array.dims) if batched else 0
         shape = value.shape if batched else shape_of(array, sizes)
+        if not _is_seen_as(value, shape):
+            value = packed(self.library, where, value, array)
         return laid_out(self.library, where, _in_shape(value, shape), array, more)
 
     def _call_over(
@@ -518,6 +520,21 @@ class Caller:
 def _in_shape(array: NDArray, shape: tuple[int, ...]) -> NDArray:
     """The array itself, or with its batch axes as one, or as they were."""
     return array if array.shape == shape else array.reshape(shape)
+
+
+def _is_seen_as(array: NDArray, shape: tuple[int, ...]) -> bool:
+    """Can it have a shape without a copy, in which neighbouring axes of it may be one?"""
+    if array.shape == shape or array.flags.c_contiguous or not array.size:
+        return True
+    axes = [one for one in zip(array.shape, array.strides, strict=True) if one[0] != 1]
+    for size in (one for one in shape if one != 1):
+        count, stride = axes.pop(0)
+        while count < size and axes:
+            length, inner = axes.pop(0)
+            if stride != length * inner:
+                return False
+            count, stride = count * length, inner
+    return True
 
 
 def _to_write(array: NDArray) -> NDArray:

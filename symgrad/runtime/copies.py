@@ -37,11 +37,15 @@ def laid_out(library: Library, where: str, value: NDArray, wanted: Array, more: 
     if complies(value, wanted, more):
         return value
     once = tuple(slice(0, 1) if not stride else slice(None) for stride in value.strides[:more])
-    value = value[once]
-    packed = pool.empty(value.shape, numpy.dtype(wanted.dtype))
+    return packed(library, where, value[once], wanted)
+
+
+def packed(library: Library, where: str, value: NDArray, wanted: Array) -> NDArray:
+    """A C-contiguous copy in the dtype of a kernel's array; a large one is said."""
+    found = pool.empty(value.shape, numpy.dtype(wanted.dtype))
     say(f"{where}: {wanted.name}", value, ", or call numpy.ascontiguousarray on it once")
-    copy(library, packed, value)
-    return packed
+    copy(library, found, value)
+    return found
 
 
 def copy(library: Library, to: NDArray, value: NDArray) -> None:

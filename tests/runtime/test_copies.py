@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import symgrad as sg
 from symgrad.errors import CopyWarning
-from symgrad.runtime import copies
+from symgrad.runtime import copies, support
 from symgrad.runtime.op import CompiledOp
 from tests.runtime.layouts import LAYOUTS, NDArray
 
@@ -46,6 +47,35 @@ def test_any_layout_to_any(softplus: CompiledOp, value: NDArray, order: Any) -> 
     assert to.tobytes() == value.tobytes()
     assert back.tobytes() == value.tobytes()
     assert numpy.count_nonzero(twice) == numpy.count_nonzero(value)
+
+
+@given(value=views(), first=st.integers(0, 3), count=st.integers(0, 4))
+def test_axes_that_are_taken_as_one_are_copied_by_numpy_or_before_it(
+    value: NDArray, first: int, count: int
+) -> None:
+    axes = value.shape
+    merged = (*axes[:first], int(numpy.prod(axes[first : first + count])), *axes[first + count :])
+    seen = numpy.may_share_memory(value.reshape(merged), value) or not value.size
+    assert support._is_seen_as(value, merged) == seen
+
+
+class Squared(sg.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return 2 * g * x
+
+
+def test_batch_axes_that_cannot_be_one_are_copied_in_tiles_and_said() -> None:
+    squared, x = sg.compile(Squared, "f32[*s]"), large("F")
+    with pytest.warns(CopyWarning, match="x is copied"):
+        found = squared(x)
+    assert numpy.array_equal(found, x * x)
 
 
 def large(order: Any) -> NDArray:
