@@ -885,8 +885,7 @@ _WRAPPED = {name: _taking_sizes(name, original) for name, original in _ORIGINALS
 
 def takes_sizes_for(value: Any, original: Any) -> bool:
     """Does one stand in the place of the other, a function of ``math``, during a trace?"""
-    name = getattr(original, "__name__", "")
-    return _ORIGINALS.get(name) is original and _WRAPPED[name] is value
+    return any(one is original and _WRAPPED[name] is value for name, one in _ORIGINALS.items())
 
 
 def _product(original: Callable[..., Any], values: Any, *, start: Any = 1) -> Any:

@@ -95,7 +95,7 @@ def ways(op: CompiledOp, call: Callable[[], Any]) -> list[list[Any]]:
 def changed(draw: Any, array: NDArray) -> Any:
     """An argument as it should be, or not quite."""
     kind = draw(st.sampled_from(["as it is"] * 6 + ["layout", "dtype", "shape", "other"]))
-    if kind == "layout":
+    if kind == "layout" and array.ndim:
         return LAYOUTS[draw(st.sampled_from(sorted(LAYOUTS)))](array)
     if kind == "dtype":
         return array.astype(draw(st.sampled_from(OTHER_DTYPES)))

@@ -155,12 +155,20 @@ class Inverse(NamedTuple):
 
 
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Factor:
-    """``cholesky``, and 0 for each matrix: that all are positive definite is printed."""
+    """``cholesky``, and 0 for each matrix: that all are positive definite is printed.
+
+    ``check_errors``: others raise, which makes no difference then.
+    """
+    _ = check_errors
     return Factor(cholesky(A, upper), _no_errors(A, "cholesky_ex", "positive definite"))
 
 
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> Inverse:
-    """The inverse, and 0 for each matrix: that all have one is printed."""
+    """The inverse, and 0 for each matrix: that all have one is printed.
+
+    ``check_errors``: others raise, which makes no difference then.
+    """
+    _ = check_errors
     return Inverse(inverse(A), _no_errors(A, "inv_ex", "invertible"))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.abi import Op
+from symgrad.abi import Case, Op
 from symgrad.autodiff import recorded_vjp
 from symgrad.budgets import MOST_TRACED_NODES
 from symgrad.forks import forks_wait
@@ -235,6 +235,10 @@ class _Caller:
 
     op: Op
     residuals: Sequence[type[Residuals]]
+
+    def case_of(self, where: str, residuals: object) -> Case:
+        """The case that residuals are of."""
+        return self.op.cases[[*self.residuals].index(type(residuals))]
 
 
 def compiled(planned: OpPlan) -> CompiledOp:

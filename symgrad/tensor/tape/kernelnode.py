@@ -87,7 +87,8 @@ class KernelNode(Node):
             for one in results
         )
         self.inputs = tuple([SavedTensor(tensor) for tensor in tensors])
-        case = self.kernels.op.caller.case_of(self.kernels.op.name, self.residuals)
+        caller = self.kernels.op.caller
+        case = caller.case_of(caller.op.name, self.residuals)
         checked = []
         for residual in case.residuals:
             if residual.source == "input":
@@ -104,7 +105,7 @@ class KernelNode(Node):
         mask = tuple([bool(one and asked) for one, asked in zip(able, needed, strict=True)])
         if record and isinstance(self.residuals, OverBatch):
             raise KernelArgumentError(
-                f"{self.kernels.op.name}: its backward over leading axes is not differentiated",
+                f"{self.kernels.op.caller.op.name}: its backward over leading axes is not differentiated",
                 hint="call it under sg.vmap, an axis at a time",
             )
         if record:
