@@ -105,7 +105,7 @@ class KernelNode(Node):
         mask = tuple([bool(one and asked) for one, asked in zip(able, needed, strict=True)])
         if record and isinstance(self.residuals, OverBatch):
             raise KernelArgumentError(
-                f"{self.kernels.op.caller.op.name}: its backward over leading axes is not differentiated",
+                f"{self.kernels.op.caller.op.name}: its backward over axes in front has no derivative",
                 hint="call it under sg.vmap, an axis at a time",
             )
         if record:
