@@ -104,8 +104,9 @@ class KernelNode(Node):
         able = self.kernels.differentiable
         mask = tuple([bool(one and asked) for one, asked in zip(able, needed, strict=True)])
         if record and isinstance(self.residuals, OverBatch):
+            name = self.kernels.op.caller.op.name
             raise KernelArgumentError(
-                f"{self.kernels.op.caller.op.name}: its backward over axes in front has no derivative",
+                f"{name}: its backward over leading axes is not differentiated",
                 hint="call it under sg.vmap, an axis at a time",
             )
         if record:
