@@ -238,7 +238,8 @@ class _Caller:
 
     def case_of(self, where: str, residuals: object) -> Case:
         """The case that residuals are of."""
-        return self.op.cases[[*self.residuals].index(type(residuals))]
+        pairs = zip(self.residuals, self.op.cases, strict=True)
+        return next(case for kind, case in pairs if type(residuals) is kind)
 
 
 def compiled(planned: OpPlan) -> CompiledOp:
