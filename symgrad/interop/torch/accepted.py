@@ -212,12 +212,12 @@ _TABLE: tuple[tuple[Rule, str, str], ...] = (
     (_floats, "input",
      "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d "
      "adaptive_max_pool1d_with_indices adaptive_max_pool2d adaptive_max_pool2d_with_indices "
-     "adaptive_max_pool3d adaptive_max_pool3d_with_indices batch_norm bernoulli celu elu gelu "
-     "group_norm hardshrink hardsigmoid hardswish instance_norm layer_norm ldexp_ leaky_relu lerp "
-     "linalg_matrix_norm linalg_norm linalg_vector_norm log_sigmoid logcumsumexp logsigmoid "
-     "matrix_norm max_unpool1d max_unpool2d max_unpool3d multi_margin_loss "
-     "multilabel_margin_loss multilabel_soft_margin_loss native_layer_norm nll_loss norm renorm "
-     "selu soft_margin_loss softplus softshrink uniform_ vector_norm"),
+     "adaptive_max_pool3d adaptive_max_pool3d_with_indices batch_norm bernoulli cauchy_ celu elu "
+     "exponential_ gelu group_norm hardshrink hardsigmoid hardswish instance_norm layer_norm "
+     "ldexp_ leaky_relu lerp linalg_matrix_norm linalg_norm linalg_vector_norm log_normal_ "
+     "log_sigmoid logcumsumexp logsigmoid matrix_norm max_unpool1d max_unpool2d max_unpool3d "
+     "multi_margin_loss multilabel_margin_loss multilabel_soft_margin_loss native_layer_norm "
+     "nll_loss norm renorm selu soft_margin_loss softplus softshrink uniform_ vector_norm"),
     (_floats, "grad_output output", "_softmax_backward_data"),
     (_floats, "input grid", "grid_sample"),
     (_floats, "input weight", "prelu"),
