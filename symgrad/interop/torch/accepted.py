@@ -221,6 +221,7 @@ _TABLE: tuple[tuple[Rule, str, str], ...] = (
     (_floats, "grad_output output", "_softmax_backward_data"),
     (_floats, "input grid", "grid_sample"),
     (_floats, "input weight", "prelu"),
+    (_floats, "logits", "gumbel_softmax"),
     (_floats, "x1 x2", "cdist"),
     (_one_float, "input other", "dist hypot logaddexp2"),
     (_one_float, "input target", "mse_loss"),
