@@ -131,7 +131,11 @@ class Binding(Record):
 
 @dataclass(frozen=True, repr=False)
 class Kernel(Record):
-    """One C function.  ``statuses``: those of ``STATUSES`` that it may return."""
+    """One C function.  ``statuses``: those of ``STATUSES`` that it may return.
+
+    ``indices``: the inputs from which it reads where other elements lie.  It checks them, and then
+    reads them again, so that nobody may write to them meanwhile: callers pass copies.
+    """
 
     name: str
     _: KW_ONLY
@@ -139,6 +143,7 @@ class Kernel(Record):
     inputs: tuple[Array, ...]
     outputs: tuple[Array, ...]
     statuses: tuple[str, ...] = ()
+    indices: tuple[str, ...] = ()
 
     @property
     def reasons(self) -> dict[int, str]:

@@ -472,7 +472,7 @@ class Caller:
             }
             status = self._call(kernel, sizes, used, outputs)
         if status == WORKSPACE_TOO_SMALL:
-            needed = getattr(self.library.lib, f"{kernel.name}_workspace")
+            needed = getattr(self.library.lib, f"needed_{kernel.name}")
             workspace.grow(needed(*(sizes[name] for name in kernel.sizes)))
             status = self._call(kernel, sizes, used, outputs)
         return status

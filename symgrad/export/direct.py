@@ -76,7 +76,7 @@ class Ready:
         self.cast: Any = library.ffi.cast
         self.pointer: Any = library.ffi.typeof("void *")
         self.arguments: list[Any] = [int(sizes[name]) for name in kernel.sizes]
-        self.needed = partial(getattr(library.lib, f"{kernel.name}_workspace"), *self.arguments)
+        self.needed = partial(getattr(library.lib, f"needed_{kernel.name}"), *self.arguments)
         self.taken: list[tuple[int, int]] = []
         self.packed: list[int] = []
         self.numbers: list[tuple[int, int]] = []

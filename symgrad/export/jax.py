@@ -291,7 +291,7 @@ def _run(
             jax.pure_callback(call, tuple(results), *operands, vmap_method="sequential")
         )  # fmt: skip
     own = [int(sizes[name]) for name in kernel.sizes]
-    needed = int(getattr(runner.caller.library.lib, f"{kernel.name}_workspace")(*own))
+    needed = int(getattr(runner.caller.library.lib, f"needed_{kernel.name}")(*own))
     if needed < 0:
         raise KernelArgumentError(
             f"{runner.record.name}: the workspace has more bytes than 64 bits count",

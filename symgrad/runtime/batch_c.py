@@ -15,6 +15,7 @@ whole output, and the bytes of one, which are 0 where nothing is added.
 from __future__ import annotations
 
 from symgrad.abi import C_TYPES, WORKSPACE_OVERFLOW, WORKSPACE_TOO_SMALL, Kernel
+from symgrad.runtime.owned import runs
 
 PARAMETERS = (
     "const int64_t *integers, const double *reals, char *const *arrays, int64_t rank,"
@@ -23,10 +24,6 @@ PARAMETERS = (
 )
 
 BATCH = f"""
-#ifndef _OPENMP
-#pragma GCC diagnostic ignored "-Wunknown-pragmas"
-#endif
-
 typedef int (*symgrad_kernel)(
     const int64_t *integers, const double *reals, char *const *arrays, void *workspace);
 
@@ -39,8 +36,6 @@ struct symgrad_batch {{
     const int64_t *extents, *steps, *summed;
     int64_t needed, own, sums;
 }};
-
-static int64_t symgrad_rounded(int64_t bytes) {{ return (bytes + 63)/64*64; }}
 
 /* Call the kernel for one element; add what is summed. */
 static int symgrad_element(
@@ -136,14 +131,14 @@ static int symgrad_one_%(name)s(
     const int64_t *integers, const double *reals, char *const *arrays, void *workspace)
 {
     (void)integers; (void)reals;
-    return %(name)s(%(arguments)s);
+    return %(run)s(%(arguments)s);
 }
 
 %(prototype)s
 {
     struct symgrad_batch batch = {
         symgrad_one_%(name)s, integers, reals, arrays, %(inputs)d, %(outputs)d, rank, extents,
-        steps, summed, %(name)s_workspace(%(sizes)s), 0, 0};
+        steps, summed, needed_%(name)s(%(sizes)s), 0, 0};
     const int before = symgrad_enter();
     const int status = symgrad_over_batch(&batch, groups, threads, workspace, bytes);
     symgrad_leave(before);
@@ -178,6 +173,7 @@ def batch_call(kernel: Kernel) -> str:
         arguments.append(f"({C_TYPES[array.dtype]} *)arrays[{place}]")
     return _CALL % {
         "name": kernel.name,
+        "run": runs(kernel),
         "arguments": ", ".join([*arguments, "workspace"]),
         "prototype": f"static {batch_prototype(kernel)}",
         "inputs": arrays,

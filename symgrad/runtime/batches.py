@@ -128,7 +128,7 @@ def call(
         core = prod(value.shape[more:])
         elements += core
         summed.append((core, value.size, value.itemsize if _is_summed(own, batch) else 0))
-    needed = int(getattr(library.lib, f"{kernel.name}_workspace")(*integers[: len(kernel.sizes)]))
+    needed = int(getattr(library.lib, f"needed_{kernel.name}")(*integers[: len(kernel.sizes)]))
     groups, threads = _shares(library, summed, count, elements)
     own_bytes = _rounded(needed) + sum(_rounded(core * size) for core, _, size in summed)
     sums = sum(whole for _, whole, size in summed if size)

@@ -5,8 +5,8 @@ In: an ``Op``.  Out: the declarations cffi reads and the C text behind them.
 For each kernel there is one function ``call_<kernel>``, with the kernel's parameters and the size
 of the workspace in bytes.  Before it calls the kernel it looks for a pointer that is not aligned
 and for an output that overlaps another array, and asks for more workspace where there is too
-little; each time it returns a negative status and has done nothing.  ``batch_<kernel>`` calls the
-kernel for each element of leading axes.
+little (``needed_<kernel>`` says how much); each time it returns a negative status and has done
+nothing.  ``batch_<kernel>`` calls the kernel for each element of leading axes.
 
 ``symgrad_xla_<kernel>`` is the same for XLA, which JAX runs on: it takes a call frame of XLA's
 foreign function interface.  The layout of these is stated here, so that no header of XLA is needed.
@@ -27,6 +27,7 @@ from symgrad.abi import (
 from symgrad.runtime.batch_c import BATCH, batch_call, batch_prototype
 from symgrad.runtime.copy_c import COPY, COPY_PROTOTYPE
 from symgrad.runtime.entry import entry
+from symgrad.runtime.owned import OWNED, needed, needed_prototype, owned_call, runs
 from symgrad.runtime.size_text import c_expression
 
 _PRELUDE = """\
@@ -34,6 +35,8 @@ _PRELUDE = """\
 #include <stdint.h>
 #ifdef _OPENMP
 #include <omp.h>
+#else
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
 #endif
 #include "%(header)s"
 
@@ -221,11 +224,11 @@ _CALL = """
     const struct symgrad_span spans[] = {
 %(spans)s
     };
-    const int64_t needed = %(name)s_workspace(%(sizes)s);
+    const int64_t needed = needed_%(name)s(%(sizes)s);
     const int refused = symgrad_refuse(spans, %(inputs)d, %(arrays)d, needed, bytes);
     if (refused) return refused;
     const int before = symgrad_enter();
-    const int status = %(name)s(%(arguments)s);
+    const int status = %(run)s(%(arguments)s);
     symgrad_leave(before);
     return status;
 }
@@ -289,6 +292,7 @@ def _call(kernel: Kernel) -> str:
         "inputs": len(spans) - len(kernel.outputs),
         "arrays": len(spans),
         "name": kernel.name,
+        "run": runs(kernel),
         "sizes": _arguments(parameters[: len(kernel.sizes)]),
         "arguments": _arguments([*parameters, "void *workspace"]),
     }
@@ -299,7 +303,7 @@ def declarations(op: Op) -> str:
     lines = ["extern int symgrad_threads;", "int symgrad_max_threads(void);"]
     lines.append(f"{COPY_PROTOTYPE};")
     for kernel in op.kernels:
-        lines += [f"{_prototype(kernel)};", f"{_workspace_prototype(kernel)};"]
+        lines += [f"{_prototype(kernel)};", f"{needed_prototype(kernel)};"]
         lines.append(f"{batch_prototype(kernel)};")
         lines.append(f"void *{xla_name(kernel)}(void *call);")
     return "\n".join(lines) + "\n"
@@ -310,8 +314,12 @@ def binding(op: Op) -> str:
     names = {"misaligned": MISALIGNED, "overlap": OVERLAP}
     names |= {"too_small": WORKSPACE_TOO_SMALL, "overflow": WORKSPACE_OVERFLOW}
     prelude = _PRELUDE % {"header": op.header, **names}
-    calls = [_call(kernel) + batch_call(kernel) + _xla_call(kernel) for kernel in op.kernels]
-    return prelude + BATCH + COPY + _XLA + "".join(calls) + entry(op)
+    calls = [
+        needed(kernel) + owned_call(kernel, _parameters(kernel)) + _call(kernel)
+        + batch_call(kernel) + _xla_call(kernel)
+        for kernel in op.kernels
+    ]  # fmt: skip
+    return prelude + COPY + OWNED + BATCH + _XLA + "".join(calls) + entry(op)
 
 
 def xla_name(kernel: Kernel) -> str:

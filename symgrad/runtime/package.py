@@ -32,8 +32,8 @@ RUNTIME = "_runtime"
 RUNTIME_MODULES = (
     *("arguments", "batch_c", "batches", "binding", "blas", "build", "cache"),
     *("compiler", "copies", "copy_c", "digests", "entry", "entry_text", "gufunc"),
-    *("libraries", "load", "on_numpy", "pool", "quick", "residuals", "size_text", "strict"),
-    *("support", "threads", "trusted", "values", "workspace"),
+    *("libraries", "load", "on_numpy", "owned", "pool", "quick", "residuals", "size_text"),
+    *("strict", "support", "threads", "trusted", "values", "workspace"),
 )
 COMMON = ("abi", "errors", "forks", "plain_values")
 # What hands the ops to other frameworks, which are imported when it is.

@@ -255,7 +255,7 @@ def test_more_workspace_than_there_is(matmul: CompiledOp) -> None:
 
             class lib:
                 call_matmul_forward = staticmethod(lambda *_: -3)
-                matmul_forward_workspace = staticmethod(lambda *_, bytes_=bytes_: bytes_)
+                needed_matmul_forward = staticmethod(lambda *_, bytes_=bytes_: bytes_)
 
         stub: Any = Library
         caller = support.Caller(matmul.module.OP, stub, (matmul.module.Residuals,))

@@ -29,17 +29,18 @@ from symgrad.codegen.emit.outer import OuterLoops
 from symgrad.codegen.emit.reductions import Reduction
 from symgrad.codegen.names import Names, comment_text
 from symgrad.codegen.program.definitions import Definition, KernelProgram, build_program
+from symgrad.codegen.program.patterns import Scatter
 from symgrad.codegen.schedule.interchange import interchange
 from symgrad.codegen.schedule.items import PRODUCT
 from symgrad.codegen.schedule.lanes import along_lanes
 from symgrad.codegen.schedule.owned import own_rows
 from symgrad.codegen.schedule.rows import Rows, plan_rows
-from symgrad.codegen.schedule.scheduler import Schedule, schedule
+from symgrad.codegen.schedule.scheduler import Schedule, bodies, schedule
 from symgrad.codegen.schedule.storage import Storage, allocate
 from symgrad.index.text import IndexText
-from symgrad.ir.dim import product
+from symgrad.ir.dim import Element, product
 from symgrad.ir.dtype import BY_NAME
-from symgrad.ir.expr import Access
+from symgrad.ir.expr import Access, postorder
 from symgrad.ir.function import BatchAxes
 from symgrad.ir.graph import Graph, Node, ancestors
 
@@ -149,6 +150,7 @@ def emit_kernel(
         ),
         outputs=tuple(sizes.array(one, node) for one, node in graph.outputs.items()),
         statuses=statuses,
+        indices=_indices(graph, program),
     )
     return EmittedKernel(
         record,
@@ -159,6 +161,19 @@ def emit_kernel(
         helpers=tuple(sorted(context.used.helpers.items())),
         combines=tuple(sorted(context.combines, key=lambda reduction: reduction.combine)),
     )
+
+
+def _indices(graph: Graph, program: KernelProgram) -> tuple[str, ...]:
+    """The inputs whose elements serve as indices."""
+    read = [check.index for check in program.checks]
+    for definition in program.definitions:
+        if isinstance(definition.pattern, Scatter):
+            read += (target for _, target in definition.pattern.targets)
+        for expr in postorder(bodies(definition)):
+            read += expr.indices if isinstance(expr, Access) else ()
+    atoms = {atom for index in read for atom in index.atoms}
+    tensors = {atom.tensor for atom in atoms if isinstance(atom, Element)}
+    return tuple(name for name in graph.inputs if name in tensors)
 
 
 def _record(name: str, node: Node, array: Array, sizes: SizeNames) -> abi.Array:
