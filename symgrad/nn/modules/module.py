@@ -377,46 +377,57 @@ def _accepted(table: str, name: str, value: Any) -> Any:
 # -- a module as text, as torch writes it: modules inside are indented by two spaces
 
 
+_Lines = list[tuple[int, str]]  # lines, and how far each is indented
+
+
 def _described(module: Module) -> str:
     """The text of a module and of those inside it, without recursion."""
-    texts: dict[int, str] = {}
+    found: dict[int, _Lines] = {}
     ordinary: Any = Module.__repr__
     todo: list[tuple[Any, bool]] = [(module, False)]
     while todo:
         one, ready = todo.pop()
         if ready:
-            texts[id(one)] = _text(one, texts)
-        elif id(one) not in texts:
+            found[id(one)] = _lines(one, found)
+        elif id(one) not in found:
             todo.append((one, True))
             todo.extend(
                 (inner, False) for inner in one._modules.values()
                 if type(inner).__repr__ is ordinary
             )  # fmt: skip
-    return texts[id(module)]
+    return "\n".join("  " * depth + line for depth, line in found[id(module)])
 
 
-def _text(module: Any, texts: dict[int, str]) -> str:
+def _lines(module: Any, found: Mapping[int, _Lines]) -> _Lines:
     extra = module.extra_repr()
-    lines = extra.split("\n") if extra else []
-    pairs = [(name, texts.get(id(one)) or repr(one)) for name, one in module._modules.items()]
-    if getattr(module, "shows_repeats", False):
-        pairs = _repeats(pairs)
-    inner = ["({}): {}".format(name, text.replace("\n", "\n  ")) for name, text in pairs]
-    if not inner and len(lines) < 2:
-        return f"{module._get_name()}({extra})"
-    body = "\n  ".join([*lines, *inner])
-    return f"{module._get_name()}(\n  {body}\n)"
+    own = extra.split("\n") if extra else []
+    if not module._modules and len(own) < 2:
+        return [(0, f"{module._get_name()}({extra})")]
+    lines = [(0, f"{module._get_name()}("), *((1, line) for line in own)]
+    pairs = [(name, found.get(id(one)) or _foreign(one)) for name, one in module._modules.items()]
+    shown = _repeats if getattr(module, "shows_repeats", False) else _each
+    for head, inner in shown(pairs):
+        lines.append((1, head + inner[0][1]))
+        lines.extend((depth + 1, line) for depth, line in inner[1:])
+    return [*lines, (0, ")")]
 
 
-def _repeats(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
+def _foreign(module: Any) -> _Lines:
+    """The lines of what has a text of its own."""
+    return [(0, line) for line in repr(module).split("\n")]
+
+
+def _each(pairs: list[tuple[str, _Lines]]) -> Iterator[tuple[str, _Lines]]:
+    for name, lines in pairs:
+        yield f"({name}): ", lines
+
+
+def _repeats(pairs: list[tuple[str, _Lines]]) -> Iterator[tuple[str, _Lines]]:
     """Equal texts in a row as one: ``(0-2): 3 x Linear(…)``."""
-    found = []
-    for text, group in itertools.groupby(pairs, key=lambda pair: pair[1]):
+    for lines, group in itertools.groupby(pairs, key=lambda pair: pair[1]):
         names = [name for name, _ in group]
         many = len(names) > 1
-        found.append((f"{names[0]}-{names[-1]}" if many else names[0],
-                      f"{len(names)} x {text}" if many else text))  # fmt: skip
-    return found
+        yield f"({names[0]}-{names[-1]}): {len(names)} x " if many else f"({names[0]}): ", lines
 
 
 # -- loading a ``state_dict``
