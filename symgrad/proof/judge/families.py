@@ -725,6 +725,7 @@ class _WrittenOut(Substitution):
         super().__init__(families.context, {})
         self.indices_only = False
         self.families = families
+        self._written: dict[str, Element] = {}
 
     def atom(self, atom: Atom) -> Poly:
         """The replacement in an atom; for a power atom, in its base."""
@@ -736,13 +737,20 @@ class _WrittenOut(Substitution):
         """An element of a tensor; of a node that is read as it is, by what it is computed from."""
         if not is_cut(atom.data[0]):
             return leaf(self.context, atom.data[0], indices, atom.data[2])
-        found = self.families.definition(atom.data[0])
-        if found is None:
-            raise Undecided(f"{atom.data[0]} has no index notation")
-        places, value = found
+        places, value = self._node(atom.data[0])
         pairs = zip(places, indices, strict=True)
         here = {place.atom: index for place, index in pairs if place.atom is not None}
-        return self.poly(substitute(self.context, value, here))
+        return substitute(self.context, value, here)
+
+    def _node(self, tensor: str) -> Element:
+        """What any element of a cut node becomes: found once, whatever its indices."""
+        if tensor not in self._written:
+            found = self.families.definition(tensor)
+            if found is None:
+                raise Undecided(f"{tensor} has no index notation")
+            places, value = found
+            self._written[tensor] = places, self.poly(value)
+        return self._written[tensor]
 
 
 class _Witness(_WrittenOut):
