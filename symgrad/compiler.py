@@ -37,6 +37,7 @@ from symgrad.errors import (
     SymgradError,
 )
 from symgrad.forks import forks_wait
+from symgrad.frames import in_one_piece
 from symgrad.frontend.anyrank.judge import missing_axes, rank_dependence
 from symgrad.frontend.anyrank.serving import serving, typical_rank
 from symgrad.frontend.anyrank.session import Observation
@@ -181,7 +182,7 @@ def in_time(function: AnyFunction, timeout: float | None, judge: Callable[[], Re
     stopped = True
     try:
         with fewer_collections(), limited(timeout) as limit:
-            report = judge()
+            report = in_one_piece(judge)
             stopped = limit is not None and limit.passed
     except TimeUp as error:
         report = _unfinished(function, str(error))
