@@ -149,3 +149,40 @@ def test_a_gradient_that_is_left_out_may_be_declared() -> None:
     report = sg.verify(class_of("Judged", text, sg), "n", "n")
     assert "--assume y=constant" in str(report)
     assert sg.verify(class_of("Judged", text, sg), "n", "n", assume={"y": "constant"})
+
+
+class LimitedByAParameter(sg.Function):
+    @staticmethod
+    def forward(ctx, x, alpha):
+        ctx.save_for_backward(x, alpha)
+        return sg.minimum(x.clamp(min=0), alpha)
+
+    @staticmethod
+    def backward(ctx, dy):
+        x, alpha = ctx.saved_tensors
+        inside = (x >= 0) & (x <= alpha)
+        return dy * inside.to(dy.dtype), (dy * (x >= alpha).to(dy.dtype)).sum().view(1)
+
+
+def test_a_sign_is_found_where_the_counterexample_is_on_the_boundary_of_it() -> None:
+    """Refuted at ``alpha == 0``, which is no point with ``alpha > 0``; one entry marks nothing."""
+    report = sg.verify(LimitedByAParameter, "n m; 1")
+    for one in report.inputs.values():
+        found = [str(one) for one in one.conditions if one.kind == "found"]
+        assert any(text.startswith("PROVED if alpha > 0") for text in found), str(report)
+        assert not any("one-hot" in text or "0 or 1" in text for text in found)
+
+
+LEAKY = "sg.where(x > 0, x, a * (x.exp() - 1))"
+
+
+@pytest.mark.parametrize(("slope", "said"), [("a", False), ("0.5", True)])
+def test_what_a_gradient_gives_at_a_kink_is_said_only_where_it_is_one_number(
+    slope: str, said: bool
+) -> None:
+    forward = LEAKY.replace("a *", f"{slope} *")
+    backward = f"sg.where(x > 0, g, g * {slope} * x.exp()), None"
+    text = class_text("Judged", forward, backward, "xa")
+    report = sg.verify(class_of("Judged", text, sg), "n; 1", assume={"a": "constant"})
+    (kink,) = [str(one) for one in report.conditions if one.text.startswith("x == 0")]
+    assert ("yours gives" in kink) is said

@@ -5,14 +5,15 @@ proved.
 
 Tried in order: one size is not 1, two sizes are equal, a size is a small number or one that the
 code names; then of one input: it is positive, lies between two numbers of the code, is symmetric,
-0 or 1, one-hot along its last axis, has no value twice; last, that a size is 1.  Each is
-sufficient, and proved; what follows from one that was found is not tried.
+has no value twice; then of another input than the one whose gradient it is, that it marks
+something: it is 0 or 1, one-hot along its last axis; last, that a size is 1.  Each is sufficient,
+and proved; what follows from one that was found is not tried, nor a later kind.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -39,7 +40,7 @@ from symgrad.proof.judge.kinks import kinks
 from symgrad.proof.judge.nullsets import KIND as NULL_SET
 from symgrad.proof.judge.ranges import POSITIVE, TRUTH, Range
 from symgrad.proof.oracle.refute import Counterexample, agrees, check_element, suspicious
-from symgrad.proof.oracle.sample import DENOMINATOR, Point, Unsatisfiable, impose
+from symgrad.proof.oracle.sample import DENOMINATOR, Point, Unsatisfiable, impose, within
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.oracle.values import DomainError
 from symgrad.proof.report.records import Condition
@@ -72,7 +73,7 @@ def find_conditions(
 
     A size of 1 is reported only where nothing better holds: much is right for a single element.
     """
-    for candidates in (_by_size, _by_value, _by_size_one):
+    for candidates in (_by_size, _by_value, _by_marks, _by_size_one):
         found: list[FoundCondition] = []
         for text, contrary, candidate in candidates(subject, name, judgement):
             if not _follows(candidate, [one.subject for one in found]) and _looks_right(
@@ -176,13 +177,15 @@ def _at_sizes(subject: Subject, name: str, point: Point) -> Iterator[Point]:
 
 
 def _adapted(subject: Subject, point: Point, sizes: Mapping[str, int]) -> Point:
-    """A point's values, repeated to fill other sizes, as what is assumed allows."""
+    """A point's values, repeated to fill other sizes, or drawn ones where they are not allowed."""
     random, drawn = np.random.default_rng(0), subject.sampler.point(sizes, 0)
     numerators = dict(drawn.numerators)
     for name, values in drawn.numerators.items():
         filled = np.resize(point.numerators.get(name, values), values.shape)
         for assumption in subject.sampler.assumptions.get(name, ()):
             filled = impose(assumption, filled, random)
+        for assumption in subject.sampler.assumptions.get(name, ()):
+            filled = np.where(within(assumption, filled), filled, values)
         numerators[name] = filled
     return Point(sizes, numerators, drawn.integers)
 
@@ -217,7 +220,25 @@ def _by_size_one(subject: Subject, name: str, judgement: Judgement) -> Candidate
 
 
 def _by_value(subject: Subject, name: str, judgement: Judgement) -> Candidates:
-    for assumption in _value_assumptions(subject):
+    inputs = {node.attributes["name"]: node for node in subject.inputs}
+    yield from _assuming(subject, name, [
+        *_of_kinds(subject, inputs, ("positive",)), *_intervals(subject),
+        *_of_kinds(subject, inputs, ("symmetric", "unique")),
+    ])  # fmt: skip
+
+
+def _by_marks(subject: Subject, name: str, judgement: Judgement) -> Candidates:
+    """Values of 0 and 1 are no numbers to differentiate by, and what has one entry is no mark."""
+    inputs = {
+        node.attributes["name"]: node for node in subject.inputs
+        if node.attributes["name"] != name and any(dim.constant != 1 for dim in node.shape)
+    }  # fmt: skip
+    yield from _assuming(subject, name, _of_kinds(subject, inputs, ("binary", "one-hot")))
+
+
+def _assuming(subject: Subject, name: str, assumptions: Iterable[Assumption]) -> Candidates:
+    """What might be declared as well; nothing beside relations, with which no input may be left."""
+    for assumption in () if subject.relations else assumptions:
         known = (*subject.assumptions, assumption)
         yield str(assumption), "", subject.changed([name], assumptions=known)
 
@@ -241,16 +262,6 @@ def _numbers(subject: Subject) -> list[int]:
     return sorted(found)[:6]
 
 
-def _value_assumptions(subject: Subject) -> Iterator[Assumption]:
-    """What might be declared as well; nothing beside relations, with which no input may be left."""
-    if subject.relations:
-        return
-    inputs = {node.attributes["name"]: node for node in subject.inputs}
-    yield from _of_kinds(subject, inputs, ("positive",))
-    yield from _intervals(subject)
-    yield from _of_kinds(subject, inputs, ("symmetric", "binary", "one-hot", "unique"))
-
-
 def _of_kinds(
     subject: Subject, inputs: Mapping[str, Node], kinds: Sequence[str]
 ) -> Iterator[Assumption]:
@@ -262,7 +273,7 @@ def _of_kinds(
             fits = {
                 "positive": node.dtype.is_float, "binary": node.dtype.is_float,
                 "symmetric": node.dtype.is_float and matrix,
-                "one-hot": node.dtype.is_float and node.rank >= 1,
+                "one-hot": node.dtype.is_float and node.rank >= 1 and node.shape[-1].constant != 1,
                 "unique": node.dtype.is_integer and node.rank == 1,
             }  # fmt: skip
             if fits[kind]:

@@ -13,6 +13,8 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
+from functools import cached_property
+from itertools import islice
 
 import numpy as np
 
@@ -345,7 +347,10 @@ class _Kinks:
         return self._ranges.of(node)
 
     def _there(self, one: Boundary) -> str:
-        """What the hand-written gradient gives at a kink of one input, for a cotangent of 1."""
+        """What the hand-written gradient gives at a kink of one input, for a cotangent of 1.
+
+        Nothing where that is another number at other points.
+        """
         subject, source = self.subject, bare(one.point)
         if self.at is None or source.op != "input" or isinstance(one.value, Node):
             return ""
@@ -353,19 +358,33 @@ class _Kinks:
             return ""
         if any(known.kind == "plain" for known in subject.assumptions):
             return ""  # it is another value for each value of a plain number
-        feeds = self.at.point.doubles()
-        feeds[self.name] = np.full_like(feeds[self.name], float(one.value))
-        for _, cotangent in subject.outputs:
+        found = {self._given(at, float(one.value)) for at in (self.at, *self._others)}
+        value = found.pop()
+        return "" if found or value is None else f" (yours gives {value:g} there)"
+
+    @cached_property
+    def _others(self) -> list[Evaluation]:
+        """Generic points of other sizes, at which what is said must be the same."""
+        drawn = islice(enumerate(self.subject.sampler.size_choices()), 1, GENERIC_POINTS)
+        found = (self.subject.draw(sizes, number) for number, sizes in drawn)
+        return [at for at in found if at is not None]
+
+    def _given(self, at: Evaluation, value: float) -> float | None:
+        """The one element of the hand-written gradient where all of its input is ``value``."""
+        feeds = at.point.doubles()
+        feeds[self.name] = np.full_like(feeds[self.name], value)
+        for _, cotangent in self.subject.outputs:
             key = cotangent.attributes["name"]
             feeds[key] = np.ones_like(feeds[key])
         try:
-            values = subject.everything.run(Double(), feeds, self.at.point.sizes)
+            values = self.subject.everything.run(Double(), feeds, at.point.sizes)
         except DomainError:
-            return ""
-        found = np.unique(np.round(values[subject.gradients[self.name]], 12))
-        return f" (yours gives {found[0]:g} there)" if len(found) == 1 else ""
+            return None
+        found = np.unique(np.round(values[self.subject.gradients[self.name]], 12))
+        return float(found[0]) if len(found) == 1 else None
 
 
+GENERIC_POINTS = 3
 _ROUNDING = ("floor", "ceil", "trunc", "round", "floordiv")
 _BOUNDED = ("abs", "relu", "sqrt", "root", "maximum", "minimum", "sign", *COMPARISONS)
 _AT_INTEGERS, _HALFWAY = "{0} == {1}.floor()", "{0} - {1}.floor() == 0.5"

@@ -489,12 +489,19 @@ def impose(assumption: Assumption, values: Array, random: Any) -> Array:
 
 def meets(assumption: Assumption, numerators: Array) -> bool:
     """Does a declared bound hold for all elements?  Ends of intervals are left out."""
-    low, high = assumption.low, assumption.high
+    return bool(np.all(within(assumption, numerators)))
+
+
+def within(assumption: Assumption, numerators: Array) -> Array:
+    """For which elements a declared bound holds.  Ends of intervals are left out."""
     if assumption.kind in _SIGNS:
-        return bool(np.all(_SIGNS[assumption.kind](numerators, 0)))
-    above = low is None or np.all(numerators > low * DENOMINATOR)
-    below = high is None or np.all(numerators < high * DENOMINATOR)
-    return bool(above and below)
+        return np.asarray(_SIGNS[assumption.kind](numerators, 0))
+    found = np.ones(np.shape(numerators), dtype=bool)
+    if assumption.low is not None:
+        found &= np.asarray(numerators > assumption.low * DENOMINATOR, dtype=bool)
+    if assumption.high is not None:
+        found &= np.asarray(numerators < assumption.high * DENOMINATOR, dtype=bool)
+    return found
 
 
 _SIGNS = {"positive": np.greater, "nonnegative": np.greater_equal, "negative": np.less}
