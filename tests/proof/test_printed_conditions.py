@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -153,12 +154,12 @@ def test_a_gradient_that_is_left_out_may_be_declared() -> None:
 
 class LimitedByAParameter(sg.Function):
     @staticmethod
-    def forward(ctx, x, alpha):
+    def forward(ctx: Any, x: Any, alpha: Any) -> Any:
         ctx.save_for_backward(x, alpha)
         return sg.minimum(x.clamp(min=0), alpha)
 
     @staticmethod
-    def backward(ctx, dy):
+    def backward(ctx: Any, dy: Any) -> Any:
         x, alpha = ctx.saved_tensors
         inside = (x >= 0) & (x <= alpha)
         return dy * inside.to(dy.dtype), (dy * (x >= alpha).to(dy.dtype)).sum().view(1)
