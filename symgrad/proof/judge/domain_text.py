@@ -325,13 +325,14 @@ def _user_words(
     """
     named = [_leaves_of(poly, leaves) for poly in wanted]
     found: dict[str, tuple[bool, int, int, Node]] = {}
+    forms = _NormalForms(context, graph)
     for node, divides in _operands(graph):
         read = _read_by(node, leaves.values())
         cuttings = [list(leaves.values())] if any(one <= read for one in named) else []
         cuttings += [[]] if not all(named) and leaves and read else []
         for cuts in cuttings:
             try:
-                form = _normal_form(context, graph, node, cuts)
+                form = forms.of(node, cuts)
                 key = condition_key(context, form, leaves, WORD_CHARACTERS)
                 item = divides, len(spelled(node).text), node.index, node
             except (SymgradError, Undecided, NoSpelling, KeyError):
@@ -366,12 +367,23 @@ def _operands(graph: Graph) -> Iterator[tuple[Node, bool]]:
             return
 
 
-def _normal_form(context: Proof, graph: Graph, node: Node, cuts: Sequence[Node]) -> Poly:
-    """Raises SymgradError, Undecided."""
-    lowering = Lowering(graph, [cut for cut in cuts if cut.graph is graph and cut is not node])
-    element = lowering.element(node, gradient_indices(node.shape))
-    before, context.budget = context.budget, context.work + DOMAIN_WORK
-    try:
-        return Conversion(context).poly(element)
-    finally:
-        context.budget = before
+class _NormalForms:
+    """Normal forms of nodes; what several are computed from is written out once."""
+
+    def __init__(self, context: Proof, graph: Graph) -> None:
+        self.context, self.graph = context, graph
+        self._writers: dict[frozenset[Node], tuple[Lowering, Conversion]] = {}
+
+    def of(self, node: Node, cuts: Sequence[Node]) -> Poly:
+        """Raises SymgradError, Undecided."""
+        own = frozenset(cut for cut in cuts if cut.graph is self.graph and cut is not node)
+        if own not in self._writers:
+            self._writers[own] = Lowering(self.graph, own), Conversion(self.context)
+        lowering, conversion = self._writers[own]
+        element = lowering.element(node, gradient_indices(node.shape))
+        context = self.context
+        before, context.budget = context.budget, context.work + DOMAIN_WORK
+        try:
+            return conversion.poly(element)
+        finally:
+            context.budget = before
