@@ -158,6 +158,7 @@ def all_cases(
                 location=class_location(options.request.cls),
                 hint='give shapes with numbers for the sizes that are fixed: --shapes "n 64" in '
                 'the shell, sg.verify(Op, "n 64") in Python',
+                number=_asked_again(todo[-1], most),
             )
         facts = todo.pop()
         try:
@@ -171,6 +172,13 @@ def all_cases(
     if not cases:
         raise refused[0].reason
     return cases, refused
+
+
+def _asked_again(facts: SizeFacts, most: int) -> Dim | None:
+    """The size that a loop asks about, again and again, so that more cases would not do."""
+    asked = {(one.left - one.right).sizes for one in facts.conditions}
+    alone = len(asked) == 1 and len(facts.conditions) >= most - 1
+    return Dim.size(min(asked)[0]) if alone and len(min(asked)) == 1 else None
 
 
 def _branches(facts: SizeFacts, question: NeedsDecision) -> list[SizeFacts]:

@@ -59,7 +59,7 @@ from symgrad.frontend.trace import trace_request
 from symgrad.frontend.unsupported import MissingOperationError
 from symgrad.ir.dim import Dim, Size
 from symgrad.ir.dtype import bool_, int64
-from symgrad.ir.function import FunctionGraphs
+from symgrad.ir.function import FunctionGraphs, SizeCondition
 from symgrad.ir.graph import Node, ancestors
 from symgrad.shapes.candidates import (
     ABSENT,
@@ -72,12 +72,14 @@ from symgrad.shapes.candidates import (
     unknowns,
 )
 from symgrad.shapes.sizes import (
+    USUAL_NUMBERS,
     Places,
     Specs,
     Step,
     fitted,
     following,
     letters,
+    numbered,
     rank_fits,
     renamed,
     substituted,
@@ -558,6 +560,7 @@ class _Search:
             return None
         if wanted and (_takes_no_floats(graphs) or not wanted <= _with_gradient(graphs)):
             return None
+        trial, graphs = self._at_numbers(trial, graphs)
         problem = _problem(graphs)
         if problem is not None:
             self.failed.append(trial)
@@ -671,18 +674,43 @@ class _Search:
         self, chosen: tuple[Candidate, ...]
     ) -> tuple[_Trial | None, FunctionGraphs | None]:
         """Trace, making equal the sizes that meet, until forward accepts or refuses the rest."""
-        step = Step(self._fresh(chosen))
+        few: tuple[_Trial | None, FunctionGraphs | None] = (None, None)
+        for numbers in (USUAL_NUMBERS, USUAL_NUMBERS[:1]):
+            step = Step(self._fresh(chosen), numbers=numbers)
+            for _ in range(SHAPE_STEPS):
+                trial = _Trial(chosen, step.specs, tried=step.tried)
+                graphs, error = self._trace(trial)
+                if graphs is not None:
+                    error = _refusal(graphs)
+                    if error is None or following(step, trial.guessed, error) is None:
+                        return trial, graphs
+                    few = trial, graphs
+                if error is None:
+                    return few
+                after = following(step, trial.guessed, error)
+                if after is None:
+                    self.refusals.append(error)
+                    break
+                step = after
+            if len(step.tried) < 2:  # else the same number for both may do
+                break
+        return few
+
+    def _at_numbers(self, trial: _Trial, graphs: FunctionGraphs) -> tuple[_Trial, FunctionGraphs]:
+        """The same with numbers for the sizes that Python has to know in backward."""
+        step = Step(trial.specs, tried=trial.tried)
         for _ in range(SHAPE_STEPS):
-            trial = _Trial(chosen, step.specs, tried=step.tried)
-            graphs, error = self._trace(trial)
-            if graphs is not None or error is None:
-                return trial, graphs
-            after = following(step, trial.guessed, error)
-            if after is None:
-                self.refusals.append(error)
+            problem = _problem(graphs)
+            after = problem and numbered(step, trial.guessed, problem)
+            if not after:
                 break
             step = after
-        return None, None
+            other = replace(trial, specs=step.specs, tried=step.tried)
+            again, _ = self._trace(other)
+            if again is None:
+                break
+            trial, graphs = other, again
+        return trial, graphs
 
     def _trace(self, trial: _Trial) -> tuple[FunctionGraphs | None, Exception | None]:
         self.trials += 1
@@ -919,6 +947,16 @@ def _fits(graphs: FunctionGraphs) -> bool:
     """Does backward run, and has each gradient the shape of its argument?"""
     gradients = [one for case in graphs.cases for one in case.gradients]
     return _problem(graphs) is None and all(one.returned is one.node for one in gradients)
+
+
+def _refusal(graphs: FunctionGraphs) -> SymgradError | None:
+    """What forward raises for all sizes but a few numbers; None where it takes more."""
+    def is_few(conditions: Sequence[SizeCondition]) -> bool:
+        return any(one.relation == "==" and one.right.constant is not None for one in conditions)
+
+    if not all(is_few(case.conditions) for case in graphs.cases):
+        return None
+    return next((one.reason for one in graphs.refused if not is_few(one.conditions)), None)
 
 
 def _single(graphs: FunctionGraphs) -> int:

@@ -16,8 +16,9 @@ from symgrad.errors import SymgradError, TraceError
 from symgrad.frontend.spec import TensorSpec
 from symgrad.ir.dim import Derived, Dim, Size
 
-USUAL_NUMBER = 4
-"""For a size that Python has to know, until an unpacking says better."""
+USUAL_NUMBERS = (4, 3, 2)
+"""For sizes that Python has to know, until an unpacking says better: others for two sizes, so that
+an axis in place of another shows."""
 LETTERS = ("n", "m", "k", "l", "h", "w", "c", "d")
 Specs = tuple[TensorSpec | None, ...]
 Places = frozenset[tuple[int, int]]
@@ -50,13 +51,15 @@ class Step:
     """Specs that an error has led to; ``number``: the size for which a number was put, if one was.
 
     ``before``: the specs before that, since the number may have to be another one.  ``tried``:
-    where numbers stand only because Python needs some, each with all its places.
+    where numbers stand only because Python needs some, each with all its places.  ``numbers``:
+    what is put, one after the other, and then the last one.
     """
 
     specs: Specs
     number: str = ""
     before: Specs = ()
     tried: frozenset[Places] = frozenset()
+    numbers: tuple[int, ...] = USUAL_NUMBERS
 
 
 def following(last: Step, guessed: Sequence[bool], error: Exception) -> Step | None:
@@ -75,19 +78,34 @@ def following(last: Step, guessed: Sequence[bool], error: Exception) -> Step | N
     if not isinstance(error, TraceError):
         return None
     if pair := _united(error.equal, own):
-        return Step(substituted(last.specs, guessed, {Size(pair[0]): pair[1]}), tried=last.tried)
+        return _stepped(last, guessed, {Size(pair[0]): pair[1]})
     parted = [(match[1], int(match[2])) for match in _QUOTIENT.finditer(what)]
     known = [one for one in (error.multiple, error.parted) if one is not None]
     parted[:0] = [(_name(dim), parts) for dim, parts in known]
     for name, parts in parted:
         if name in own and parts > 1:
-            multiple = {Size(name): parts * Dim.size(name)}
-            return Step(substituted(last.specs, guessed, multiple), tried=last.tried)
-    if error.number is not None and (name := _name(error.number)) in own:
-        number = {Size(name): Dim.of(USUAL_NUMBER)}
-        tried = last.tried | {_places(last.specs, name)}
-        return Step(substituted(last.specs, guessed, number), name, last.specs, tried)
-    return None
+            return _stepped(last, guessed, {Size(name): parts * Dim.size(name)})
+    return numbered(last, guessed, error)
+
+
+def _stepped(last: Step, guessed: Sequence[bool], sizes: Mapping[Any, Dim]) -> Step:
+    """The step with other sizes."""
+    specs = substituted(last.specs, guessed, sizes)
+    return replace(last, specs=specs, number="", before=())
+
+
+def numbered(last: Step, guessed: Sequence[bool], error: Exception) -> Step | None:
+    """A number for the first size of what Python has to know; None where it has to know none."""
+    if not isinstance(error, TraceError) or error.number is None:
+        return None
+    own = names([spec for spec, free in zip(last.specs, guessed, strict=True) if free])
+    asked = [name for name in own if name in error.number.sizes]
+    if not asked:
+        return None
+    value = last.numbers[min(len(last.tried), len(last.numbers) - 1)]
+    specs = substituted(last.specs, guessed, {Size(asked[0]): Dim.of(value)})
+    tried = last.tried | {_places(last.specs, asked[0])}
+    return replace(last, specs=specs, number=asked[0], before=last.specs, tried=tried)
 
 
 def _places(specs: Specs, name: str) -> Places:

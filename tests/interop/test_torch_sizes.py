@@ -64,3 +64,110 @@ def test_what_has_no_symbolic_value_is_said(text: str) -> None:
     reason = judged("1", f"len([{text}])").inputs["x"].reason
     assert ":16: the size" in reason
     assert "is symbolic, so it has no" in reason
+
+
+FUNCTION: Any = torch.autograd.Function
+
+
+class Rows(FUNCTION):
+    """Backward alone counts the rows."""
+
+    scale = 1
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return (x * x).sum(0)
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        out = torch.zeros_like(x)
+        for i in range(len(x)):
+            out[i] = 2 * cls.scale * x[i] * g
+        return out
+
+
+class Differences(FUNCTION):
+    """A range up to one less than a size."""
+
+    scale = 1
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return torch.stack([x[..., i + 1] - x[..., i] for i in range(x.shape[-1] - 1)], -1)
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        m = g.shape[-1]
+        inner = [g[..., i - 1] - g[..., i] for i in range(1, m)]
+        return cls.scale * torch.stack([-g[..., 0], *inner, g[..., m - 1]], -1)
+
+
+class Doubling(FUNCTION):
+    """A loop asks about a size until it is passed."""
+
+    scale = 1
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        step = 1
+        while step < x.shape[0]:
+            x, step = torch.cat([x[:step], x[step:] + x[:-step]]), 2 * step
+        return x
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        return cls.scale * g.flip(0).cumsum(0).flip(0)
+
+
+@pytest.mark.parametrize(
+    ("cls", "axis"), [(Rows, 0), (Differences, 1), pytest.param(Doubling, 0, marks=pytest.mark.slow)]
+)
+def test_a_loop_over_a_size_is_traced_for_a_number(cls: Any, axis: int) -> None:
+    def judged(scale: int) -> sg.Report:
+        scaled = type(cls.__name__, (cls,), {"scale": scale})
+        return sg.verify(scaled, suggest=False, timeout=None)
+
+    found = judged(1)
+    assert str(found.verdict) == "PROVED"
+    needed = f"x.shape[{axis}] == 4 (Python needs a number)"
+    assert needed in [str(one.text) for one in found.inputs["x"].conditions]
+    assert str(judged(2).verdict) == "REFUTED"
+
+
+class Table(FUNCTION):
+    """A double loop, of which the bounds are one more than the sizes."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        n, m = x.shape
+        total = torch.zeros((n + 1, m + 1), dtype=x.dtype)
+        for i in range(1, n + 1):
+            for j in range(1, m + 1):
+                total[i, j] = x[i - 1, j - 1] + total[i - 1, j] * total[i, j - 1]
+        ctx.save_for_backward(total)
+        return total[-1, -1]
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (total,) = ctx.saved_tensors
+        n, m = total.shape[0] - 1, total.shape[1] - 1
+        out = torch.zeros((n + 2, m + 2), dtype=total.dtype)
+        for i in range(n, 0, -1):
+            for j in range(m, 0, -1):
+                out[i, j] = g if (i, j) == (n, m) else 0
+                if i < n:
+                    out[i, j] += out[i + 1, j] * total[i + 1, j - 1]
+                if j < m:
+                    out[i, j] += out[i, j + 1] * total[i - 1, j + 1]
+        return out[1 : n + 1, 1 : m + 1]
+
+
+@pytest.mark.slow
+def test_a_double_loop_has_other_numbers_for_both_sizes() -> None:
+    found = sg.verify(Table, suggest=False, timeout=None)
+    assert str(found.verdict) == "PROVED"
+    texts = [one.text for one in found.inputs["x"].conditions]
+    for axis, number in ((0, 4), (1, 3)):
+        assert f"x.shape[{axis}] == {number} (Python needs a number)" in texts
