@@ -246,8 +246,8 @@ def _diagonal_rule(args: Sequence[TensorType], attrs: Attributes) -> TensorType:
         raise ShapeError(f"diagonal: {axes} are not two axes of {arg}")
     rows, columns = arg.shape[axes[0]], arg.shape[axes[1]]
     length = minimum(rows + min(offset, 0), columns - max(offset, 0))
-    if not length.at_least(0):
-        raise ShapeError(f"the diagonal {offset} of {arg} may lie outside of it")
+    if (-1 - length).at_least(0):
+        raise ShapeError(f"the diagonal {offset} of {arg} lies outside of it")
     return TensorType(arg.dtype, (*without(arg.shape, axes), length))
 
 

@@ -554,7 +554,7 @@ class _Search:
         ):
             return None
         trial, graphs = self._forward(chosen)
-        if trial is None or graphs is None or not self._has_gradients(chosen, graphs):
+        if trial is None or graphs is None or not self._has_gradients(trial, graphs):
             return None
         if any(_calls_what_is_no_function(case.problem) for case in graphs.cases):
             return None
@@ -642,11 +642,13 @@ class _Search:
         found = [one for one in trials.values() if one and not one.failing and not one.hidden]
         yield from sorted(found, key=lambda one: one.price)
 
-    def _has_gradients(self, chosen: Sequence[Candidate], graphs: FunctionGraphs) -> bool:
-        """Is there something to prove, and has no number a gradient?"""
+    def _has_gradients(self, trial: _Trial, graphs: FunctionGraphs) -> bool:
+        """Is there something to prove, an element at least, and has no number a gradient?"""
+        if any(dim.constant == 0 for spec in trial.specs if spec is not None for dim in spec.dims):
+            return False
         numbers = {
             unknown.name
-            for unknown, one in zip(self.unknowns, chosen, strict=True) if one.constant
+            for unknown, one in zip(self.unknowns, trial.chosen, strict=True) if one.constant
         }  # fmt: skip
         returned = _with_gradient(graphs) if any(case.gradients for case in graphs.cases) else set()
         return not numbers & returned and bool(set(graphs.differentiable) - numbers)
@@ -951,6 +953,7 @@ def _fits(graphs: FunctionGraphs) -> bool:
 
 def _refusal(graphs: FunctionGraphs) -> SymgradError | None:
     """What forward raises for all sizes but a few numbers; None where it takes more."""
+
     def is_few(conditions: Sequence[SizeCondition]) -> bool:
         return any(one.relation == "==" and one.right.constant is not None for one in conditions)
 

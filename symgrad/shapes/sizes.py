@@ -144,10 +144,13 @@ def _united(pairs: Iterable[tuple[Dim, Dim]], own: Sequence[str]) -> tuple[str, 
                 rest = more - Dim.size(name)
                 if rest.constant is not None and _is_free_of(less, name):
                     return name, less - rest
-        # n meets min(n, m): they are equal where n and m are
-        least = {a.function for a in left.atoms | right.atoms if isinstance(a, Derived)}
-        if len(known) == 2 and "min" in least:
-            return known[1], Dim.size(known[0])
+        # k meets min(n, m): n and m are made equal
+        least = {
+            size for atom in left.atoms | right.atoms if isinstance(atom, Derived)
+            and atom.function == "min" for size in Dim.of(atom).sizes
+        }  # fmt: skip
+        if len(both := [name for name in own if name in least]) == 2:
+            return both[1], Dim.size(both[0])
     return None
 
 

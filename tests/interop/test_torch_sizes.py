@@ -122,7 +122,8 @@ class Doubling(FUNCTION):
 
 
 @pytest.mark.parametrize(
-    ("cls", "axis"), [(Rows, 0), (Differences, 1), pytest.param(Doubling, 0, marks=pytest.mark.slow)]
+    ("cls", "axis"),
+    [(Rows, 0), (Differences, 1), pytest.param(Doubling, 0, marks=pytest.mark.slow)],
 )
 def test_a_loop_over_a_size_is_traced_for_a_number(cls: Any, axis: int) -> None:
     def judged(scale: int) -> sg.Report:

@@ -494,4 +494,8 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tenso
     """The diagonal of two axes, as a last axis."""
     source = as_tensor(input)
     axes = axis_of(dim1, source.ndim), axis_of(dim2, source.ndim)
+    rows, columns = (source.node.shape[axis] for axis in axes)
+    truth = current().truth
+    if truth(rows + min(offset, 0), "<", 0) or truth(columns - max(offset, 0), "<", 0):
+        return share(source, Slice(axes[1], Dim.of(0), 1, Dim.of(0)), Diagonal(0, axes))
     return share(source, Diagonal(offset, axes))

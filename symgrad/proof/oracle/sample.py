@@ -217,6 +217,8 @@ class Sampler:
         self._only_reals = not self.assumptions and all(n.dtype.is_float for n in self.inputs)
         self.most = MOST_ELEMENTS
         """Elements of all inputs of a point together."""
+        self.may_be_empty = False
+        """May inputs have no element?  One has; the conditions allow nothing else."""
         self._candidates: tuple[tuple[int, ...], ...] | None = None
         self._tried = 0
         self._chosen: dict[tuple[int, ...], dict[str, int]] = {}
@@ -241,10 +243,13 @@ class Sampler:
             if values not in self._chosen and self.allows(sizes):
                 self._chosen[values] = sizes
                 return True
-        if self._chosen or self.most > MOST_ELEMENTS:
+        if self._chosen or self.may_be_empty:
             return False
-        self.most = SOUGHT_ELEMENTS
-        self._candidates = (*self._candidates, *sought(self.symbols, self.conditions))
+        if self.most > MOST_ELEMENTS:  # none of them all
+            self.may_be_empty, self._tried = True, 0
+        else:
+            self.most = SOUGHT_ELEMENTS
+            self._candidates = (*self._candidates, *sought(self.symbols, self.conditions))
         return self._choose()
 
     def small_choices(self, limit: int = 60) -> list[dict[str, int]]:
@@ -310,7 +315,8 @@ class Sampler:
             elements = [math.prod(size.at(sizes) for size in n.shape) for n in self.inputs]
         except (ZeroDivisionError, KeyError):
             return False
-        return all(1 <= count <= self.most for count in elements)
+        least = 0 if self.may_be_empty and any(elements) else 1
+        return all(least <= count <= self.most for count in elements)
 
     def nowhere(self) -> str:
         """What was looked for in vain, where there are no sizes to choose."""
