@@ -27,7 +27,8 @@ from symgrad.drawing.render import ArrowView, BoxView, DrawingView, PanelView
 
 TEMPLATES = {
     "kernel.c.j2": "file", "kernel.h.j2": "file", "kernel.cdef.j2": "file",
-    "prelude.h.j2": "prelude", "wrapper.py.j2": "op", "package.py.j2": "package", "drawing.svg.j2": "drawing",
+    "prelude.h.j2": "prelude", "wrapper.py.j2": "op",
+    "package.py.j2": "package", "drawing.svg.j2": "drawing",
 }  # fmt: skip
 FORBIDDEN = (
     nodes.Assign, nodes.AssignBlock, nodes.Filter, nodes.FilterBlock, nodes.Call, nodes.Macro,
