@@ -20,19 +20,23 @@ int64_t twice_rounded(int64_t n)
 
 def test_what_is_used_of_the_header_is_in_the_unit() -> None:
     unit = parse(included(TEXT))
-    assert {*unit.macros} == {"ROUND_UP", "MIN"} and not unit.externals and not unit.constants
+    assert {*unit.macros} == {"ROUND_UP", "MIN"}
+    assert not unit.externals
+    assert not unit.constants
     assert unit.signatures["twice_rounded"].line == 4
     assert unit.source(6) == "return 2*ROUND_UP(MIN(n, 5));"
 
 
 def test_what_functions_of_the_header_use_is_there_too() -> None:
     unit = parse(included(TEXT.replace("ROUND_UP(MIN(n, 5))", "block_rows(n, n, n)")))
-    assert {*unit.macros} == {"MAX", "MIN"} and "block_rows" in unit.functions
+    assert {*unit.macros} == {"MAX", "MIN"}
+    assert "block_rows" in unit.functions
 
 
 def test_lines_stay() -> None:
     own, header = parts(included(TEXT))
-    assert header == prelude() and own == TEXT.replace(f'#include "{PRELUDE}"', "")
+    assert header == prelude()
+    assert own == TEXT.replace(f'#include "{PRELUDE}"', "")
     assert parts(TEXT) == (TEXT, "")
 
 
