@@ -1,14 +1,15 @@
 """Gradients that were altered on purpose: the parts that they are made of.
 
 In: the node of a gradient, and the cotangents.  Out: what it is where a comparison of the incoming
-gradient holds, and where not; what it is without one.  These are identities of graphs.  Whether the
-parts are derivatives is for the judge (``surrogates``).
+gradient holds, and where not; what it is without one; what it is before it is scaled by its norm.
+These are identities of graphs.  Whether the parts are derivatives is for the judge
+(``surrogates``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from symgrad.ir.dtype import bool_
 from symgrad.ir.graph import Graph, Node, ancestors
@@ -41,6 +42,97 @@ def gate(gradient: Node, cotangents: Collection[Node]) -> Gate | None:
         for answer in (True, False)
     )
     return Gate(condition, true, false)
+
+
+Factor = tuple[Node, bool]
+"""A factor of a product; is it divided by?"""
+
+
+@dataclass(frozen=True)
+class Rescaled:
+    """A gradient that is ``inner`` times the factors of ``scale``, where ``condition`` holds."""
+
+    inner: Node
+    scale: tuple[Factor, ...]
+    condition: Node | None = None
+
+
+def rescaled(gradient: Node, cotangents: Collection[Node]) -> Iterator[Rescaled]:
+    """How a gradient is another one times a function of norms: ``g * (1 / g.norm()).clamp(max=1)``.
+
+    Norms are sums and maxima of squares and absolute values.  Numbers beside them belong to the
+    scale, or else to the other gradient.
+    """
+    norms = _norms(gradient, cotangents)
+    depends = {*_depending(gradient, cotangents), *cotangents}
+    if gradient.op == "where" and gradient.args[0] in norms:
+        condition, *arms = gradient.args
+        for changed, kept in (arms, arms[::-1]):
+            asked = (
+                condition if changed is arms[0] else condition.graph.apply("logical_not", condition)
+            )
+            for one in _by_norms(changed, norms, depends):
+                if one.inner is kept:
+                    yield replace(one, condition=asked)
+        return
+    yield from _by_norms(gradient, norms, depends)
+
+
+def _by_norms(node: Node, norms: Collection[Node], depends: Collection[Node]) -> Iterator[Rescaled]:
+    factors = [*_factors(node)]
+    scale = [one for one in factors if one[0] in norms]
+    rest = [one for one in factors if one[0] not in norms]
+    if not scale or sum(one in depends for one, _ in rest) != 1:
+        return
+    numbers = [one for one in rest if one[0] not in depends and _is_number(one[0])]
+    yield Rescaled(_product([one for one in rest if one not in numbers]), (*numbers, *scale))
+    if numbers:
+        yield Rescaled(_product(rest), (*scale,))
+
+
+def _factors(node: Node, inverted: bool = False) -> Iterator[Factor]:
+    if node.op in ("mul", "div"):
+        left, right = node.args
+        yield from _factors(left, inverted)
+        yield from _factors(right, inverted != (node.op == "div"))
+    else:
+        yield node, inverted
+
+
+def _product(factors: Sequence[Factor]) -> Node:
+    """The product of some factors, of which one is not divided by."""
+    ordered = sorted(factors, key=lambda one: one[1])
+    made = ordered[0][0]
+    for node, inverted in ordered[1:]:
+        made = made / node if inverted else made * node
+    return made
+
+
+def _is_number(node: Node) -> bool:
+    while node.op in ("expand", "cast"):
+        node = node.args[0]
+    return not node.rank
+
+
+def _norms(root: Node, cotangents: Collection[Node]) -> set[Node]:
+    """The nodes that depend on the incoming gradients through norms alone."""
+    even: set[Node] = set()
+    norms: set[Node] = set()
+    depends = {*cotangents}
+    for node in _depending(root, cotangents):
+        through = [arg for arg in node.args if arg in depends]
+        depends.add(node)
+        is_square = node.op in ("abs", "square") or (node.op == "mul" and len({*node.args}) == 1)
+        if is_square or all(arg in even for arg in through):
+            even.add(node)
+        summed = node.op in _SUMMED and through[0] in even
+        number = not node.rank and node in even  # the sum of itself
+        if summed or number or all(arg in norms for arg in through):
+            norms.add(node)
+    return norms
+
+
+_SUMMED = frozenset(("sum", "amax"))
 
 
 def without(gradient: Node, cotangents: Iterable[Node]) -> Node:

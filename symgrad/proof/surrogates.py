@@ -49,7 +49,7 @@ from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.rewrite import rewrite
 from symgrad.ops.markers import without_markers
 from symgrad.ops.record import get
-from symgrad.proof.altered import gate, is_curved, literal_value, without
+from symgrad.proof.altered import Factor, gate, is_curved, literal_value, rescaled, without
 from symgrad.proof.judge.decide import judge
 from symgrad.proof.judge.protocol import structurally_linear
 from symgrad.proof.multipliers import multiplier
@@ -58,7 +58,7 @@ from symgrad.proof.oracle.seek import seek
 from symgrad.proof.oracle.stated import moved
 from symgrad.proof.oracle.subject import NoPointError, Subject
 from symgrad.proof.oracle.values import DomainError
-from symgrad.proof.words.code import ATOM, CodeWriter, NoSpelling
+from symgrad.proof.words.code import ATOM, PRODUCT, CodeWriter, NoSpelling
 
 SubjectOf = Callable[[FunctionCase, Sequence[Assumption]], Subject]
 Slope = Callable[[Node], Node]
@@ -80,6 +80,7 @@ class Meant:
 
 
 _USUAL = (0, 1, 2, 0.5, -1)
+_GIVEN = ("input", "size")
 _CLOSE, _NEAR = 1e-7, 1e-5
 _UPWARD = {"gt": True, "ge": True, "lt": False, "le": False}
 
@@ -104,14 +105,16 @@ def surrogate(
 
 def _named(search: _Search) -> Meant | None:
     """What is recognised."""
-    if not search.linear and (found := _of_altered(search)) is not None:
+    altered = _of_limited if search.linear else _of_altered
+    if (found := altered(search)) is not None:
         return found
     return search.named() or _of_positive(search) or search.of_coefficients() or _in_clip(search)
 
 
 def _of_altered(search: _Search) -> Meant | None:
     """What is not linear in the incoming gradient, by how it was made of what is."""
-    return _of_clipped(search) or _of_gate(search) or _of_penalty(search)
+    ways = (_of_clipped, _of_rescaled, _of_gate, _of_penalty)
+    return next((found for way in ways if (found := way(search)) is not None), None)
 
 
 def _of_clipped(search: _Search) -> Meant | None:
@@ -126,6 +129,80 @@ def _of_clipped(search: _Search) -> Meant | None:
         if found is not None:
             return Meant(f"{found.text}, {clip}")
     return None
+
+
+def _of_rescaled(search: _Search) -> Meant | None:
+    """Of a gradient that is scaled by its norm, or is a sign alone, what it was before."""
+    if len(search.gradients) != 1:
+        return None
+    given = [one for one in search.case.cotangents if one is not None]
+    (gradient,) = search.gradients
+    if gradient.op == "sign":
+        return _before(search, gradient.args[0], "of which the sign is kept")
+    for one in rescaled(gradient, given):
+        where = "" if one.condition is None else f" where `{_one_code(one.condition)}`"
+        found = _before(search, one.inner, f"scaled by `{_product_code(one.scale)}`{where}")
+        if found is not None:
+            return found
+    return None
+
+
+def _before(search: _Search, node: Node, said: str) -> Meant | None:
+    """What a gradient is the derivative of that was altered, and how that was done."""
+    within = _with_gradient(search.case, search.names[0], node)
+    inner = _Search(within, search.names, search.declared, search.modes, search.subject_of)
+    if not inner.linear:
+        return None
+    if inner.is_proved(within):
+        return Meant(f"is the true gradient, {said}")
+    found = inner.first()
+    return None if found is None else Meant(f"{found.text}, {said}")
+
+
+def _product_code(factors: Sequence[Factor]) -> str:
+    level = PRODUCT if len(factors) > 1 else 0
+    up = [_one_code(node, level) for node, inverted in factors if not inverted]
+    down = [_one_code(node, ATOM) for node, inverted in factors if inverted]
+    return " / ".join([" * ".join(up) or "1", *down])
+
+
+def _one_code(node: Node, level: int = 0) -> str:
+    """The code of what is one value, or one for each row."""
+    while node.op in ("expand", "cast"):
+        node = node.args[0]
+    return _code(node, level=level)
+
+
+def _of_limited(search: _Search) -> Meant | None:
+    """The true gradient but for limits to what forward computes, which forward does not have.
+
+    A limit of 0 may be a branch that was mistaken, and one near to it is a guard.
+    """
+    below, put = {*search.below}, dict[Node, Node]()
+    for node in ancestors(search.gradients):
+        found = None if node in below else _limit(node)
+        if found is None or not (found[0] in put or found[0] in search.forward):
+            continue
+        number, limit = literal_value(found[1]), _unexpanded(found[1])
+        if (limit.op == "input" and not limit.rank) or abs(number or 0) >= LEAST_LIMIT:
+            put[node] = put.get(found[0], found[0])
+    if not put:
+        return None
+    graph = search.case.graph
+    new = rewrite(graph, search.gradients, put, named=False)
+    case = search.case
+    for one in case.gradients:
+        if one.input in search.names and one.node is not None:
+            case = _with_gradient(case, one.input, new[one.node])
+    if not search.is_proved(case):
+        return None
+    values = {found[0] for node in put if (found := _limit(node)) is not None}
+    shown = [f"`{_code(node)}` in place of `{_code(inner)}`" for node, inner in put.items()
+             if node not in values]  # fmt: skip
+    return Meant(f"is the true gradient with {' and '.join(shown)}")
+
+
+LEAST_LIMIT = 1e-3
 
 
 def _of_gate(search: _Search) -> Meant | None:
@@ -452,9 +529,10 @@ class _Search:
         except (SymgradError, NoPointError, ValueError):
             return None
         factors: list[Node | None] = [None] if ratio and abs(ratio - 1) < _NEAR else []
+        by_size = any(node.op == "size" for node in ancestors(self.scalars))
         if scaled and ratio and not factors:
             factors += self._numbers(ratio)[:2]
-        elif scaled and ratio is None:
+        if scaled and (ratio is None or (ratio and by_size)):
             factors += [one for one in self._unknown() if self.fits(make(one).case)][:2]
         for factor in factors:
             made = plain if factor is None else make(factor)
@@ -518,11 +596,26 @@ class _Search:
             return
         output = self.case.outputs[self.place]
         below = [{*ancestors([step])} for step in self.steps]
-        for node in [*self.inputs, *reversed(self.forward)][:SURROGATE_NODES]:
+        nodes = [*self.inputs, *reversed(self.forward)][:SURROGATE_NODES]
+        nodes += self.of_backward if self.flat else []
+        for node in nodes:
             given = node in self.inputs
             fits = node.shape == output.shape and node.dtype.is_float and (node != output or given)
             if fits and all(node in nodes for nodes in below):
                 yield partial(self._replaced, node), given and trivial
+
+    @cached_property
+    def of_backward(self) -> list[Node]:
+        """What backward alone computes of the inputs and no incoming gradient, the last first."""
+        known, moving = {*self.forward}, {*self.inputs}
+        given = {one for one in self.case.cotangents if one is not None}
+        for node in ancestors(self.gradients):
+            if node in given or any(arg in given for arg in node.args):
+                given.add(node)
+            elif any(arg in moving for arg in node.args):
+                moving.add(node)
+        own = [node for node in moving - known if node not in self.inputs]
+        return sorted(own, key=lambda node: -node.index)[:SURROGATE_NODES]
 
     def _slopes(self) -> Iterator[Slope]:
         """Functions whose derivatives people put for that of a step."""
@@ -567,7 +660,7 @@ class _Search:
         known: set[Node] = set()
         for node in ancestors(self.gradients):
             literal = node.op == "constant" and node.attributes["value"].value not in _USUAL
-            given = node.op == "input" and node not in self.case.cotangents
+            given = node.op == "size" or (node.op == "input" and node not in self.case.cotangents)
             made = bool(node.args) and all(arg in known for arg in node.args)
             if node.rank or not node.dtype.is_float or not (node.op == "constant" or given or made):
                 continue
@@ -686,7 +779,7 @@ class _Search:
 
     def _unknown(self) -> list[Node]:
         """Numbers made of plain arguments that backward computes with."""
-        own = [one for one in self.scalars if any(node.op == "input" for node in ancestors([one]))]
+        own = [one for one in self.scalars if any(n.op in _GIVEN for n in ancestors([one]))]
         return [part for one in own for part in (one, -one, 1.0 / one)]
 
     def _is_doubtful(self, made: _Made) -> bool:
@@ -1549,7 +1642,9 @@ def _integral(slope: Slope) -> Slope | None:
 # -- words
 
 
-def _code(node: Node, hidden: Sequence[Node] = (), plain: Sequence[Node] = ()) -> str:
+def _code(
+    node: Node, hidden: Sequence[Node] = (), plain: Sequence[Node] = (), level: int = 0
+) -> str:
     """Tensor code of a node, without the constants of steps below it.
 
     ``plain``: inputs that are Python numbers.
@@ -1572,7 +1667,7 @@ def _code(node: Node, hidden: Sequence[Node] = (), plain: Sequence[Node] = ()) -
         if limits:
             given = ", ".join(f"{side}={_number_code(limit)}" for side, limit in reversed(limits))
             return f"{CodeWriter(names, plain=plain).text(node, ATOM)}.clamp({given})"
-        return CodeWriter(names, plain=plain).text(whole)
+        return CodeWriter(names, plain=plain).text(whole, level)
     except NoSpelling:
         return whole.label
 

@@ -159,6 +159,18 @@ def test_what_mixes_elements_is_no_multiplier() -> None:
         (lambda g: -g, "`-1 * x`"),
         (lambda g: 0.1 * g, "`0.1 * x`"),
         (lambda g: g.clamp(-1, 1), "the true gradient, clipped to [-1, 1]"),
+        (lambda g: g.sign(), "the true gradient, of which the sign is kept"),
+        (lambda g: g * g.shape[0], "`n * x`"),
+        (lambda g: g / (g.norm() + 1), "scaled by `1 / (grad_output.square().sum().sqrt() + 1)`"),
+        (lambda g: 3 * g / g.abs().amax(0), "scaled by `3 / grad_output.abs().amax(0)`"),
+        (
+            lambda g: g * (0.5 / (g.norm() + 1e-6)).clamp(max=1),
+            "sum().sqrt() + 1e-06)).clamp(max=1",
+        ),
+        (
+            lambda g: sg.where(g.norm() > 2, g * (2 / g.norm()), g),
+            "`2 / grad_output.square().sum().sqrt()` where `grad_output.square().sum().sqrt() > 2`",
+        ),
     ],
 )
 def test_gradient_that_is_changed_on_its_way(slope: Slope, text: str) -> None:
@@ -224,7 +236,15 @@ def test_a_branch_that_is_forgotten_is_no_surrogate(parts: Slope) -> None:
 
 
 @pytest.mark.parametrize(
-    "slope", [lambda g: g / g.norm(), lambda g: g + 1, lambda g: g * g, lambda g: -g.clamp(max=2)]
+    "slope",
+    [
+        lambda g: g * g.sum(),
+        lambda g: g / g.norm() + g,
+        lambda g: g * g.abs(),
+        lambda g: g + 1,
+        lambda g: g * g,
+        lambda g: -g.clamp(max=2),
+    ],
 )
 @pytest.mark.parametrize("forward", [lambda x: x.view_as(x), lambda x: x.round()])
 def test_what_is_not_linear_is_a_mistake(forward: Slope, slope: Slope) -> None:
@@ -238,6 +258,89 @@ def test_what_is_not_linear_is_a_mistake(forward: Slope, slope: Slope) -> None:
             return slope(g)
 
     assert sg.verify(Changed, "n").verdict == sg.REFUTED
+
+
+class Tanh(sg.Function):
+    """Its gradient is clipped by its norm."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        y = sg.tanh(x)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def slope(y: Any) -> Any:
+        return 1 - y * y
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        (y,) = ctx.saved_tensors
+        gradient = g * cls.slope(y)
+        return gradient * (1 / (gradient.norm() + 1e-6)).clamp(max=1)
+
+
+class WrongTanh(Tanh):
+    @staticmethod
+    def slope(y: Any) -> Any:
+        return 1 - y
+
+
+def test_what_is_scaled_is_proved() -> None:
+    assert "is the true gradient, scaled by" in sg.verify(Tanh, "n m").inputs["x"].surrogate
+    assert sg.verify(WrongTanh, "n m").verdict == sg.REFUTED
+
+
+LIMITED: list[tuple[Slope, Slope, str]] = [
+    (sg.exp, lambda x: x.clamp(-15, 15).exp(), "`x.clamp(min=-15, max=15)` in place of `x`"),
+    (sg.exp, lambda x: x.clamp(max=11).exp(), "`x.clamp(max=11)` in place of `x`"),
+    (sg.exp, lambda x: x.exp().clamp(max=100), "`x.exp().clamp(max=100)` in place of `x.exp()`"),
+    (sg.sinh, lambda x: x.clamp(max=8).cosh(), "`x.clamp(max=8)` in place of `x`"),
+    (sg.exp, lambda x: x.clamp(min=0).exp(), ""),
+    (sg.exp, lambda x: x.clamp(min=1e-6).exp(), ""),
+    (sg.exp, lambda x: -x.clamp(-15, 15).exp(), ""),
+    (sg.exp, lambda x: (2 * x).clamp(-15, 15).exp(), ""),
+    (sg.sinh, lambda x: x.clamp(-15, 15).sinh(), ""),
+]
+
+
+@pytest.mark.parametrize("which", range(len(LIMITED)))
+def test_a_limit_of_backward_alone_is_named(which: int) -> None:
+    """Where the gradient is the true one without it; a limit at or near 0 may be a mistake."""
+    forward, slope, said = LIMITED[which]
+    report = sg.verify(made(forward, slope), "n")
+    assert report.verdict == (sg.SURROGATE if said else sg.REFUTED), str(report)
+    assert not said or report.inputs["x"].surrogate == f"is the true gradient with {said}"
+
+
+class OneHot(sg.Function):
+    """Backward alone computes what its gradient is the derivative of."""
+
+    axis = 1
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, tau: float = 1.0) -> Any:
+        ctx.save_for_backward(x)
+        ctx.tau = tau
+        return sg.one_hot(x.argmax(1), x.shape[1]).float()
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        p = (x / ctx.tau).softmax(1)
+        return p * (g - (g * p).sum(cls.axis, keepdim=True)) / ctx.tau, None
+
+
+class OverTheOtherAxis(OneHot):
+    axis = 0
+
+
+def test_derivative_of_what_backward_computes() -> None:
+    assert sg.verify(OneHot, "n m").inputs["x"].surrogate == (
+        "is the derivative of `p` in place of forward"
+    )
+    report = sg.verify(OverTheOtherAxis, "n m")
+    assert "is not zero" in report.inputs["x"].surrogate, str(report)
 
 
 WRONG: list[tuple[Slope, Slope]] = [
