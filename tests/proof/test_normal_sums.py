@@ -315,6 +315,23 @@ def test_ranks_are_permutations() -> None:
     assert a.sum([a.k], a.leaf("rank", a.j, a.k, sort="int")) == a.sum([a.k], a.k)
 
 
+def test_a_sum_at_one_place_of_a_declared_permutation() -> None:
+    """[rule: permutation]."""
+    n = Dim.size("n")
+    a = Standard(Facts(permutations={"r": 0}, ranges={"r": n}, unique=frozenset({"r"})))
+    place = a.index("p", a.n)
+    met = a.compare(a.leaf("r", a.k, sort="int"), "eq", place)
+    inverse = a.sum([a.k], met * a.k)
+    assert a.sum([a.k], met * a.at("x", a.k)) == a.at("x", inverse)
+    assert a.sum([a.k], met * a.at("x", a.k) * a.k) == a.at("x", inverse) * inverse
+    assert a.sum([a.k], met * a.at("x", a.k)) != a.at("x", place)
+    assert a.sum([a.k], met * a.at("x", a.k, a.k)) == a.at("x", inverse, inverse)
+    once = Standard(Facts(ranges={"r": n}, unique=frozenset({"r"})))
+    met = once.compare(once.leaf("r", once.k, sort="int"), "eq", once.index("p", once.n))
+    inverse = once.sum([once.k], met * once.k)
+    assert once.sum([once.k], met * once.at("x", once.k)) != once.at("x", inverse)
+
+
 def test_declared_leaves() -> None:
     """[rule: declared-leaf]."""
     a = Standard(

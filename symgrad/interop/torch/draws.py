@@ -16,6 +16,7 @@ from symgrad.frontend.session import current
 from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import fresh
 from symgrad.interop.torch import settings
+from symgrad.ir.dtype import float64
 
 _IGNORED = ("device", "layout", "pin_memory", "requires_grad", "memory_format")
 
@@ -69,6 +70,12 @@ def _normal(mean: Any, std: Any = 1.0, size: Any = None, *, dtype: Any = None) -
         return mean + std * _of("real", FUNCTIONS["zeros"](size, dtype=dtype))
     like = mean + FUNCTIONS["zeros_like"](std) if hasattr(std, "shape") else mean
     return mean + std * _of("real", like)
+
+
+def _permutation(n: Any, *, dtype: Any = None) -> Any:
+    """The order of unknowns: any permutation is one."""
+    found = FUNCTIONS["argsort"](_of("real", FUNCTIONS["zeros"](n, dtype=float64)))
+    return found if dtype is None else found.to(dtype)
 
 
 def _dropout(input: Any, p: Any = 0.5, training: bool = True, inplace: bool = False) -> Any:
@@ -126,7 +133,7 @@ _DRAWS: dict[str, Callable[..., Any]] = {
     "randn_like": _like("real"), "bernoulli": _bernoulli, "normal": _normal, "dropout": _dropout,
     "bernoulli_": _bernoulli_, "uniform_": _uniform_, "normal_": _normal_,
     "exponential_": _exponential_, "log_normal_": _log_normal_, "cauchy_": _cauchy_,
-    "gumbel_softmax": _gumbel_softmax,
+    "gumbel_softmax": _gumbel_softmax, "randperm": _permutation,
 }  # fmt: skip
 NAMES = frozenset(_DRAWS)
 """Functions whose draws are unknowns."""

@@ -29,6 +29,7 @@ from symgrad.ir.function import RELATIONS, Relation, SizeCondition
 from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ops.movement import bare
 from symgrad.ops.record import get
+from symgrad.ops.sorting import sort
 from symgrad.proof.judge import plain_numbers, witness
 from symgrad.proof.judge.domain_text import domain_conditions
 from symgrad.proof.judge.equalities import FREE, NOTHING, Solution
@@ -98,6 +99,7 @@ def facts_of(
 ) -> Facts:
     """What the normal form may rely on: declarations, index ranges, decided size conditions.
 
+    As many indices of an axis as it has places, none of them twice, are a permutation.
     ``shapes``: those of the inputs, by name.  ``recognise``: read rounded constants as such, and
     literals as ``products`` says, but those of ``written`` as they are.
     """
@@ -118,7 +120,13 @@ def facts_of(
             intervals[assumption.name] = interval
         if assumption.extent is not None:
             ranges[assumption.name] = assumption.extent
+    once = named.get("unique", set())
+    whole = {
+        name: 0 for name in sorted(once)
+        if name in ranges and tuple(shapes.get(name, ())) == (ranges[name],)
+    }  # fmt: skip
     return Facts(
+        permutations=whole,
         intervals=intervals,
         ranges=ranges,
         least_sizes=least_sizes(conditions),
@@ -127,7 +135,7 @@ def facts_of(
             name: shapes[name][-1] for name in sorted(named.get("one-hot", ())) if shapes.get(name)
         },
         binary=frozenset(named.get("binary", ())),
-        unique=frozenset(named.get("unique", ())),
+        unique=frozenset(once),
         plain=frozenset(named.get("plain", ())),
         recognise=recognise,
         products=products or {},
@@ -137,22 +145,36 @@ def facts_of(
 
 
 def with_ranks(facts: Facts, nodes: Iterable[Node]) -> Facts:
-    """The ranks along an axis hold every index once: permutations by construction.
+    """The ranks along an axis, and where each came from: permutations by construction.
 
-    They are those of an input, too, where that has the same order.
+    Ranks are those of an input, too, where that has the same order.
     """
-    ranks = {f"%{node.index}": node for node in nodes if node.op == "rank"}
-    if not ranks:
+    held = {f"%{node.index}": (node, axis) for node in nodes
+            if (axis := sorted_axis(node)) is not None}  # fmt: skip
+    if not held:
         return facts
-    axes = {name: int(node.attributes["axis"]) for name, node in ranks.items()}
-    sizes = {name: node.shape[axes[name]] for name, node in ranks.items()}
+    axes = {name: axis for name, (_, axis) in held.items()}
+    sizes = {name: node.shape[axis] for name, (node, axis) in held.items()}
+    ranks = {name: node for name, (node, _) in held.items() if node.op == "rank"}
     orders = {
         name: (str(source.attributes["name"]), bool(node.attributes["descending"]))
         for name, node in ranks.items()
         if (source := _ordered_alike(node)).op == "input" and source.dtype.is_float
     }
     ranges = {**facts.ranges, **sizes}
-    return replace(facts, permutations=axes, ranges=ranges, orders=orders)
+    permutations = {**facts.permutations, **axes}
+    return replace(facts, permutations=permutations, ranges=ranges, orders=orders)
+
+
+def sorted_axis(node: Node) -> int | None:
+    """The axis along which a node holds every index once: ranks, or where each rank came from."""
+    if node.op == "rank":
+        return int(node.attributes["axis"])
+    for axis, ranks in enumerate(node.args[1:]) if node.op == "index_add" else ():
+        if ranks.op == "rank" and ranks.attributes["axis"] == axis:
+            _, origins = sort(ranks.args[0], axis, descending=ranks.attributes["descending"])
+            return axis if origins is node else None
+    return None
 
 
 def _ordered_alike(rank: Node) -> Node:

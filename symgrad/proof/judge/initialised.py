@@ -16,7 +16,7 @@ from symgrad.ir.graph import Node, ancestors
 from symgrad.ir.rewrite import rewrite
 from symgrad.ir.types import TensorType
 from symgrad.proof.judge.equalities import FREE
-from symgrad.proof.judge.equality import facts_of
+from symgrad.proof.judge.equality import facts_of, with_ranks
 from symgrad.proof.judge.reference import gradient_indices
 from symgrad.proof.normal.atoms import Undecided
 from symgrad.proof.normal.facts import Facts
@@ -34,6 +34,7 @@ def vanishes(subject: Subject, node: Node) -> bool:
         subject.assumptions, subject.sampler.uses, subject.conditions,
         shapes={name: one.shape for name, one in subject.by_name.items()},
     )  # fmt: skip
+    facts = with_ranks(facts, ancestors([node]))
     return _is_zero(node, facts) or any(
         all(_is_zero(part, facts) for part in _every(node, axis, step))
         for axis, step in sorted(_strides(node))
@@ -41,12 +42,17 @@ def vanishes(subject: Subject, node: Node) -> bool:
 
 
 def _with_signs(node: Node) -> Node:
-    """The node with comparisons of reals as those of integers, which leave no null set out."""
+    """The node with comparisons of reals as those of integers, which leave no null set out.
+
+    What is drawn is an input.
+    """
     graph = node.graph
     signs: dict[tuple[Node, Node], Node] = {}
     zeros: dict[Node, Node] = {}
 
     def rule(part: Node, args: Sequence[Node]) -> Node | None:
+        if part.op == "draw":
+            return graph.input(f"draw{FREE}{len(graph.nodes)}", part.type)
         if part.op not in _COMPARISONS or not part.args[0].dtype.is_float:
             return None
         left, right = args

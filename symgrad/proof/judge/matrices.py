@@ -21,10 +21,9 @@ from symgrad.ir.expr import Expr, ExprPool
 from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.rewrite import rewrite
 from symgrad.ops.linalg import matmul, transpose, triangle
-from symgrad.ops.sorting import sort
 from symgrad.ops.spectral import VALUES, VECTORS
 from symgrad.proof.judge.boundaries import name_of
-from symgrad.proof.judge.equality import Equality
+from symgrad.proof.judge.equality import Equality, sorted_axis
 from symgrad.proof.judge.goals import Goal, definitions, is_atom, opaque_atoms
 from symgrad.proof.judge.reference import gradient_indices
 from symgrad.proof.normal.facts import POSITIVE_INTERVAL, Facts, Spectrum
@@ -55,7 +54,7 @@ class Prepared:
 
 def prepared(subject: Subject, facts: Facts, equal: EqualUnder) -> Prepared:
     """The subject itself where there is nothing to rewrite."""
-    if not any(node.op in _KINDS or _is_reordered(node) for node in subject.everything.nodes):
+    if not any(node.op in ("rank", *_KINDS) for node in subject.everything.nodes):
         return Prepared(subject, facts)
     work = _Rewriting(subject, facts, equal)
     return Prepared(work.result(), work.facts, tuple(_domains(subject)))
@@ -113,7 +112,7 @@ class _Rewriting:
             return self._det(args[0])
         if node.op == "logdet":
             return self._apply("logdet", args[0])
-        if _is_reordered(node) and _is_permutation(args[0], node.attributes["axis"]):
+        if node.op == "rank" and self._is_permutation(args[0], node.attributes["axis"]):
             downward = node.attributes["descending"]
             return node.shape[node.attributes["axis"]] - 1 - args[0] if downward else args[0]
         if node.op in _SPECTRAL:
@@ -123,6 +122,15 @@ class _Rewriting:
             self._learn_factor(made)
             return made
         return None
+
+    def _is_permutation(self, node: Node, axis: int) -> bool:
+        """Is it the ranks along an axis, or where each rank came from?  Its ranks are then itself.
+
+        So are those of an input that holds every index once.
+        """
+        if node.op == "input":
+            return self.facts.permutations.get(str(node.attributes["name"])) == axis
+        return sorted_axis(node) == axis
 
     # -- inverses
 
@@ -322,19 +330,3 @@ def _square_factors(node: Node) -> tuple[Node, Node] | None:
     left, right = node.args
     same = left.shape == right.shape == node.shape
     return (left, right) if same and matmul(left, right) is node else None
-
-
-def _is_reordered(node: Node) -> bool:
-    """Are these the ranks of what may be a permutation?"""
-    return node.op == "rank" and node.args[0].op in ("index_add", "rank")
-
-
-def _is_permutation(node: Node, axis: int) -> bool:
-    """Is it the ranks along an axis, or where each rank came from?  Its ranks are then itself."""
-    if node.op == "rank":
-        return bool(node.attributes["axis"] == axis)
-    ranks = node.args[1 + axis] if node.op == "index_add" and len(node.args) > 1 + axis else None
-    if ranks is None or ranks.op != "rank" or ranks.attributes["axis"] != axis:
-        return False
-    _, origins = sort(ranks.args[0], axis, descending=ranks.attributes["descending"])
-    return origins is node

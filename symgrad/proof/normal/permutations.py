@@ -26,6 +26,7 @@ from symgrad.proof.normal.poly import ONE, Poly, direct_atoms, of_atom
 def counted_once(context: Proof, binders: list[Atom], factors: dict[Atom, Number]) -> Poly | None:
     """``sum_b f(r(b))`` is ``sum_i f(i)`` for a permutation r; ``sum_b [r(b) == j]`` is 1.
 
+    ``sum_b [r(b) == j] f(b)`` is f at the inverse of j.
     [rule: permutation]
     """
     if not context.facts.permutations:
@@ -36,6 +37,8 @@ def counted_once(context: Proof, binders: list[Atom], factors: dict[Atom, Number
             return ONE
     for binder in binders:
         found = _by_rank(context, binders, factors, binder)
+        if found is None:
+            found = _at_inverse(context, binders, factors, binder)
         if found is not None:
             return found
     return None
@@ -65,6 +68,30 @@ def _by_rank(
     place = context.fresh(binder.data[1])
     body = substitute(context, monomial_poly(context, factors), {rank: of_atom(place)})
     return context.make(kinds.SUM, [place if one is binder else one for one in binders], body)
+
+
+def _at_inverse(
+    context: Proof, binders: list[Atom], factors: dict[Atom, Number], binder: Atom
+) -> Poly | None:
+    """``sum_b [r(b) == j] f(b)`` as f at the inverse of j, which is that sum of b itself.
+
+    Of permutations that are declared: those of a sort have their ranks for inverses.
+    """
+    held = [atom for atom in factors if atom.kind == kinds.EQUAL and _declared(context, atom)]
+    found = [atom for atom in held if _place(context, atom, binder) is not None]
+    rest = {atom: exponent for atom, exponent in factors.items() if atom not in found}
+    if len(found) != 1 or rest == {binder: 1}:
+        return None
+    inverse = context.make(kinds.SUM, [binder], monomial_poly(context, {found[0]: 1, binder: 1}))
+    body = substitute(context, monomial_poly(context, rest), {binder: inverse})
+    others = [one for one in binders if one is not binder]
+    return context.make(kinds.SUM, others, body) if others else body
+
+
+def _declared(context: Proof, condition: Atom) -> bool:
+    """Does it compare an element of a tensor that is declared to have no value twice?"""
+    leaves = (atom for atom, *_ in condition.data[0].solved(kinds.LEAF))
+    return any(atom.data[0] in context.facts.unique for atom in leaves)
 
 
 def _runs_along(context: Proof, rank: Atom, axis: int, binder: Atom) -> bool:
