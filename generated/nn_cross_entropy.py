@@ -82,7 +82,6 @@ OP = Op(
     ),
     files=("nn_cross_entropy.c",),
     header="nn_cross_entropy.h",
-    includes=("_prelude.h",),
     values=(
         Value("ignore_index", "-100", place=2),
         Value("reduction", "'mean'", place=3),

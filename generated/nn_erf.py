@@ -69,7 +69,6 @@ OP = Op(
     ),
     files=("nn_erf.c",),
     header="nn_erf.h",
-    includes=("_prelude.h",),
 )
 
 

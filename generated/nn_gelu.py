@@ -66,7 +66,6 @@ OP = Op(
     ),
     files=("nn_gelu.c",),
     header="nn_gelu.h",
-    includes=("_prelude.h",),
 )
 
 

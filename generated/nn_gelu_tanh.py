@@ -66,7 +66,6 @@ OP = Op(
     ),
     files=("nn_gelu_tanh.c",),
     header="nn_gelu_tanh.h",
-    includes=("_prelude.h",),
 )
 
 

@@ -66,7 +66,6 @@ OP = Op(
     ),
     files=("nn_logsigmoid.c",),
     header="nn_logsigmoid.h",
-    includes=("_prelude.h",),
 )
 
 

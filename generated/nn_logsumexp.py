@@ -79,7 +79,6 @@ OP = Op(
     ),
     files=("nn_logsumexp.c",),
     header="nn_logsumexp.h",
-    includes=("_prelude.h",),
 )
 
 

@@ -66,7 +66,6 @@ OP = Op(
     ),
     files=("nn_mish.c",),
     header="nn_mish.h",
-    includes=("_prelude.h",),
 )
 
 

@@ -66,7 +66,6 @@ OP = Op(
     ),
     files=("nn_relu.c",),
     header="nn_relu.h",
-    includes=("_prelude.h",),
 )
 
 

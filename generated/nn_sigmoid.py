@@ -66,7 +66,6 @@ OP = Op(
     ),
     files=("nn_sigmoid.c",),
     header="nn_sigmoid.h",
-    includes=("_prelude.h",),
 )
 
 

@@ -66,7 +66,6 @@ OP = Op(
     ),
     files=("nn_silu.c",),
     header="nn_silu.h",
-    includes=("_prelude.h",),
 )
 
 

@@ -11,16 +11,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from symgrad.autodiff import vjp
 from symgrad.budgets import ALL_MASKS_UP_TO
 from symgrad.codegen.names import identifier
 from symgrad.errors import CodegenError, UnsupportedOpError
-from symgrad.ir.function import BatchAxes, FunctionCase, FunctionGraphs, Gradient
+from symgrad.ir.function import BatchAxes, FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Graph, Node
 from symgrad.ir.printer import fresh_name
+from symgrad.ir.rewrite import extract, rewrite
+from symgrad.passes.restate import derived, restated
 from symgrad.passes.save import choose_saved, saved_to_compare
 from symgrad.passes.simplify import simplify
 from symgrad.passes.split import Joint, Split, split
+from symgrad.passes.stable import CAUSES, Forms
 
 
 @dataclass(frozen=True)
@@ -63,12 +65,18 @@ class CasePlan:
 
 @dataclass(frozen=True)
 class OpPlan:
-    """One op: all of its cases."""
+    """One op: all of its cases.
+
+    ``graphs``: what kernels compute; ``traced``: what was traced, which has the same values;
+    ``steps``: what was put in it for what (``passes.restate``).
+    """
 
     name: str
     graphs: FunctionGraphs
     differentiable: tuple[bool, ...]
     cases: tuple[CasePlan, ...]
+    traced: FunctionGraphs
+    steps: Mapping[Node, Node]
 
     @property
     def sizes(self) -> tuple[str, ...]:
@@ -86,6 +94,34 @@ class OpPlan:
                 if kernel is not None:
                     found.setdefault(kernel.name, kernel)
         return tuple(sorted(found.values(), key=lambda kernel: kernel.pruned))
+
+    @property
+    def restated(self) -> frozenset[str]:
+        """The names of the kernels that compute by other forms than those traced."""
+        found: set[str] = set()
+        for one, old in zip(self.cases, self.traced.cases, strict=True):
+            if not _are_alike(one.case, old, lambda case: case.outputs):
+                found.update((one.inference.name, one.forward.name))
+            if not _are_alike(one.case, old, lambda case: [g.node for g in case.gradients]):
+                found.update(kernel.name for kernel in one.backward if kernel is not None)
+        return frozenset(found)
+
+
+def _are_alike(
+    one: FunctionCase, other: FunctionCase,
+    nodes: Callable[[FunctionCase], Sequence[Node | None]],
+) -> bool:  # fmt: skip
+    """Are nodes of both the same graph, once they are simplified?"""
+    graph = Graph()
+
+    def simplified(case: FunctionCase) -> list[Node | None]:
+        roots = [node for node in nodes(case) if node is not None]
+        copied = extract({str(place): node for place, node in enumerate(roots)})
+        found = simplify(copied).outputs.values()
+        new = rewrite(graph, found)
+        return [new[node] for node in found]
+
+    return simplified(one) == simplified(other)
 
 
 def op_name(name: str) -> str:
@@ -107,15 +143,32 @@ def with_backward(graphs: FunctionGraphs) -> FunctionGraphs:
     """The Function, with a derived backward where it has no hand-written one."""
     if not graphs.derived:
         return graphs
-    return replace(graphs, cases=tuple(_with_derived(graphs, case) for case in graphs.cases))
+    return replace(
+        graphs,
+        cases=tuple(case if case.gradients else derived(graphs, case) for case in graphs.cases),
+    )
 
 
-def plan(graphs: FunctionGraphs, *, pruned: bool = True, name: str = "") -> OpPlan:
+def in_stable_forms(graphs: FunctionGraphs) -> tuple[FunctionGraphs, Mapping[Node, Node]]:
+    """The Function in the forms of ``passes.stable``, and what was put for what."""
+    if not any(node.op in CAUSES for case in graphs.cases for node in case.graph.nodes):
+        return graphs, {}
+    from symgrad.proof.judge.same import is_same
+
+    forms = Forms(is_same)
+    found = restated(graphs, forms)
+    return (found, forms.steps) if forms.steps else (graphs, {})
+
+
+def plan(
+    graphs: FunctionGraphs, *, pruned: bool = True, name: str = "", steady: bool = True
+) -> OpPlan:  # fmt: skip
     """Split each case into its kernels.
 
     A case in which backward fails gets no kernels, so that calls with its sizes are refused.  Where
     every case fails, the error of backward is raised.  ``pruned=False``: one backward kernel of all
     gradients, and none of only some.  ``name``: the op's name, by default after the Function.
+    ``steady``: in stable forms.
     """
     graphs = with_backward(graphs)
     for case in graphs.cases:
@@ -124,7 +177,8 @@ def plan(graphs: FunctionGraphs, *, pruned: bool = True, name: str = "") -> OpPl
                 f"{graphs.name} draws random numbers, for which there are no kernels",
                 location=drawn.location, hint="draw outside, and pass the draw as an input",
             )  # fmt: skip
-    graphs = replace(graphs, cases=_named_alike(graphs, _usable(graphs.cases)))
+    traced = replace(graphs, cases=_named_alike(graphs, _usable(graphs.cases)))
+    graphs, steps = in_stable_forms(traced) if steady else (traced, {})
     joints = [joint_of(graphs, case) for case in graphs.cases]
     differentiable = tuple(
         any(joint.gradients[position] is not None for joint in joints)
@@ -138,7 +192,7 @@ def plan(graphs: FunctionGraphs, *, pruned: bool = True, name: str = "") -> OpPl
         _plan_case(name, mark_of(number) if len(joints) > 1 else "", case, joint, wanted, passed)
         for number, (case, joint) in enumerate(zip(graphs.cases, joints, strict=True))
     )
-    return OpPlan(name, graphs, differentiable, cases)
+    return OpPlan(name, graphs, differentiable, cases, traced, steps)
 
 
 def masks(differentiable: tuple[bool, ...]) -> list[tuple[bool, ...]]:
@@ -194,15 +248,6 @@ def _named_alike(
             wanted = "output" if len(cases[0].outputs) == 1 else f"output_{position}"
         names.append(fresh_name(wanted, {*graphs.input_names, *names}))
     return tuple(replace(case, output_names=tuple(names)) for case in cases)
-
-
-def _with_derived(graphs: FunctionGraphs, case: FunctionCase) -> FunctionCase:
-    if case.gradients:
-        return case
-    wanted = [case.tensors[graphs.input_names.index(name)] for name in graphs.differentiable]
-    found = vjp(case.outputs, case.cotangents, wanted)
-    pairs = zip(graphs.differentiable, found, strict=True)
-    return replace(case, gradients=tuple(Gradient(name, node, node) for name, node in pairs))
 
 
 def joint_of(graphs: FunctionGraphs, case: FunctionCase) -> Joint:

@@ -92,7 +92,7 @@ def record(
     request: Request, plan: OpPlan, report: Report, root: Path | None = None
 ) -> dict[str, Any]:
     """The statements about one op."""
-    graphs = plan.graphs
+    graphs = plan.traced
     return {
         "function": graphs.name,
         "file": _relative(graphs.location.file, root) if graphs.location else None,

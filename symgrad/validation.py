@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -28,18 +28,18 @@ from symgrad.kept import key_of
 from symgrad.kernels import OpPlan
 from symgrad.runtime.cache import read_note, write_note
 from symgrad.validate import bounded
+from symgrad.validate.forms import is_restated
 from symgrad.validate.source import (
     Unsupported,
     differences,
     parse,
     parse_header,
-    parts,
     without_comments,
 )
 from symgrad.validate.symbolic.definitions import without_definitions
 from symgrad.validate.symbolic.kernel import Outcome
 from symgrad.validate.symbolic.kernel import validate as validate_kernel
-from symgrad.validate.symbolic.written import sentence
+from symgrad.validate.symbolic.written import STABLE, in_order, sentence
 from symgrad.validate.wrappers.wrapper import validate as validate_wrapper
 
 VALIDATED, WRONG, NOT_VALIDATED = "VALIDATED", "WRONG", "NOT VALIDATED"
@@ -188,16 +188,31 @@ def validation(plan: OpPlan, emitted: EmittedOp, cached: bool = True) -> Validat
     conditions = _conditions(plan)
     found = []
     for one in plan.kernels:
-        text = emitted.unit(emitted.op.files[-1 if one.pruned else 0])
+        text = emitted.texts[emitted.op.files[-1 if one.pruned else 0]]
         of_kernel = (text, records[one.name], one.graph, conditions[one.name])
         found.append(judged(one.name, _kernel, of_kernel))
-    sources = tuple(map(emitted.unit, emitted.op.files))
+    if plan.graphs is not plan.traced:
+        found = [*_restated(plan, found)]
+    sources = tuple(emitted.texts[file] for file in emitted.op.files)
     graphs = {one.name: one.graph for one in plan.kernels}
     of_wrapper = (
         emitted.wrapper(), emitted.texts[emitted.op.header], sources, emitted.op, plan.graphs,
         graphs,
     )  # fmt: skip
     return Validation(tuple(found), judged("wrapper", _wrapper, of_wrapper))
+
+
+def _restated(plan: OpPlan, found: Sequence[Finding]) -> Iterator[Finding]:
+    """The findings of kernels of a plan in which stable forms were put."""
+    shown = is_restated(plan.traced, plan.graphs, plan.steps)
+    changed = plan.restated
+    for one in found:
+        if one.verdict != VALIDATED or one.name not in changed:
+            yield one
+        elif shown:
+            yield replace(one, written=in_order({*(one.written or ()), STABLE}))
+        else:
+            yield Finding(one.name, NOT_VALIDATED, "its stable forms were not shown to be equal")
 
 
 def _conditions(plan: OpPlan) -> dict[str, tuple[SizeCondition, ...]]:
@@ -294,4 +309,4 @@ def _wrapper(
 
 def _line_of(text: str, number: int) -> str:
     """A line by its number from 1; "" for 0."""
-    return parts(text)[0].split("\n")[number - 1].strip() if number else ""
+    return text.split("\n")[number - 1].strip() if number else ""

@@ -51,7 +51,8 @@ def build_package(
     made = []
     for stem in wrappers:
         op = read_op((folder / f"{stem}.py").read_text(encoding="utf-8"))
-        texts = {name: (folder / name).read_text(encoding="utf-8") for name in op.texts}
+        names = (op.header, *op.files)
+        texts = {name: (folder / name).read_text(encoding="utf-8") for name in names}
         made.append(build_beside(target or folder, op, texts, portable=portable))
         built(made[-1])
     return made

@@ -78,12 +78,9 @@ def runtime_files() -> dict[str, str]:
     return found
 
 
-def shared_files(init: str, includes: Mapping[str, str]) -> dict[str, str]:
-    """What a package holds besides its ops and the manifest.
-
-    ``includes``: the texts of the headers that ops share.
-    """
-    return {"__init__.py": init, "py.typed": "", **includes, **runtime_files()}
+def shared_files(init: str) -> dict[str, str]:
+    """What a package holds besides its ops and the manifest."""
+    return {"__init__.py": init, "py.typed": "", **runtime_files()}
 
 
 def package_files(
@@ -95,12 +92,11 @@ def package_files(
     (versions ...), to which the ops' records and the digests of the files are added.  Raises
     BuildError for a module name that Python cannot import.
     """
-    files = shared_files(init, {})
+    files = shared_files(init)
     for op in ops:
         check_stem(op.stem)
         for name, text in ((f"{op.stem}.py", op.wrapper), *sorted(op.texts.items())):
-            shared = files.get(name) == text and not name.endswith(".py")
-            if name in files and not shared:
+            if name in files:
                 raise BuildError(f"two ops want the file {name}", hint="rename one of them")
             files[name] = text
     facts = {

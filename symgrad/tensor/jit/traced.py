@@ -123,7 +123,7 @@ class Traced:
             differentiable=tuple(gradient.input for gradient in case.gradients),
             values=tuple(PlainArgument(name, 0.0, number="float64") for name in case.plain),
         )  # fmt: skip
-        return plan(graphs, pruned=False)
+        return plan(graphs, pruned=False, steady=False)
 
     @property
     def passed(self) -> Mask:

@@ -34,7 +34,7 @@ from symgrad.validate.symbolic.memory import Array, NotShown
 from symgrad.validate.symbolic.normal import Reals
 from symgrad.validate.symbolic.overflow import Limits, Reach
 from symgrad.validate.symbolic.values import Values
-from symgrad.validate.symbolic.written import DIFFERENCES, Written
+from symgrad.validate.symbolic.written import Written, in_order
 
 _RANGES = {
     1: INTEGERS["int8_t"],
@@ -130,10 +130,10 @@ def validate(
         return Outcome(False, "it is nested too deeply", 0, paths)
     except Exception as error:  # C that the compiler refuses, too: nothing passes by default
         return Outcome(False, f"not understood: {type(error).__name__}: {error}", 0, paths)
-    said = tuple(one for one in DIFFERENCES if one in written)
     return Outcome(
-        True, paths=paths, taken=tuple(sorted(taken)), written=said, limits=limits.stated
-    )
+        True, paths=paths, taken=tuple(sorted(taken)), written=in_order(written),
+        limits=limits.stated,
+    )  # fmt: skip
 
 
 class _Path:

@@ -20,7 +20,7 @@ from typing import Any
 from pycparser import c_ast
 
 from symgrad.ir.atoms import Element
-from symgrad.ir.dim import Axis, Derived, Dim
+from symgrad.ir.dim import Axis, Derived, Dim, product
 from symgrad.ir.dtype import BY_NAME, DType, bool_, float32, float64, int64
 from symgrad.ir.expr import (
     Access,
@@ -1103,13 +1103,13 @@ class Machine:
         found: dict[Dim, None] = {}
         for one in _kind(node.stmt, c_ast.BinaryOp):
             if one.op in "%/" and not _assigned(node.stmt, _names(one)):
-                left, right = one.left, one.right
-                outer = Dim.of(1)
+                left, within = one.left, []
                 while isinstance(left, c_ast.BinaryOp) and left.op == "/":
-                    outer = outer * self._integer(left.right)
+                    within.append(left.right)
                     left = left.left
                 if _is(left, head.name):
-                    found[outer * self._integer(right)] = None
+                    outer = product([self._integer(each) for each in within])
+                    found[outer * self._integer(one.right)] = None
                     found[outer] = None
         chain: list[Dim] = []
         for one in sorted(found, key=_width):

@@ -33,15 +33,21 @@ SPLIT = "sums taken term by term"
 EXCHANGED = "sums over two axes exchanged"
 MERGED = "sums of sums as one sum"
 OTHER = "other operations in another order"
+STABLE = "forms that do not overflow"
 _WORDS = {"sum": "sums", "prod": "products"}
 DIFFERENCES = (
     *(f"{word} {one}" for word in _WORDS.values() for one in orders.ORDERS),
-    MERGED, EXCHANGED, DRAWN, SPLIT, FACTORS, RECIPROCAL, WIDER, OTHER,
+    MERGED, EXCHANGED, DRAWN, SPLIT, FACTORS, RECIPROCAL, WIDER, STABLE, OTHER,
 )  # fmt: skip
 """All that is said, in the order in which it is said."""
 _OF_SUMS, _OF_PRODUCTS = ("add", "neg"), ("mul", "div", "neg")
 _KEEPS = ("where", "maximum", "minimum", "neg", "abs", "floor", "ceil", "trunc", "round")
 """Functions that round nothing."""
+
+
+def in_order(differences: Collection[str]) -> tuple[str, ...]:
+    """The differences as they are said."""
+    return tuple(one for one in DIFFERENCES if one in differences)
 
 
 def sentence(differences: Sequence[str]) -> str:
