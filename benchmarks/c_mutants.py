@@ -33,7 +33,7 @@ from pycparser import c_ast
 
 from symgrad import abi
 from symgrad.codegen.calls import SizeNames
-from symgrad.codegen.emit.file import FileDoc, emit_file
+from symgrad.codegen.emit.file import PRELUDE, FileDoc, emit_file, prelude
 from symgrad.codegen.emit.kernel import emit_kernel
 from symgrad.deadline import TimeUp, limited
 from symgrad.errors import SymgradError
@@ -132,6 +132,7 @@ def _case(
 ) -> Case:  # fmt: skip
     emitted = emit_kernel(graph, kernel, None, sizes, numbers)
     text = emit_file([emitted], FileDoc("x")).source
+    text = text.replace(f'#include "{PRELUDE}"\n', prelude())
     return Case(name, text, emitted.record, graph, conditions)
 
 

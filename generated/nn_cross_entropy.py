@@ -82,6 +82,7 @@ OP = Op(
     ),
     files=("nn_cross_entropy.c",),
     header="nn_cross_entropy.h",
+    includes=("_prelude.h",),
     values=(
         Value("ignore_index", "-100", place=2),
         Value("reduction", "'mean'", place=3),

@@ -67,6 +67,7 @@ OP = Op(
     ),
     files=("nn_elu.c",),
     header="nn_elu.h",
+    includes=("_prelude.h",),
     values=(Value("alpha", "1.0", place=1),),
 )
 

@@ -69,6 +69,7 @@ OP = Op(
     ),
     files=("nn_erf.c",),
     header="nn_erf.h",
+    includes=("_prelude.h",),
 )
 
 

@@ -5,12 +5,7 @@
  *     read as 1/sqrt(2) (off by 7.6e-17).
  * This C VALIDATED against what was traced, for all sizes and over the reals.
  */
-#include <math.h>
-#include <stdint.h>
-
-#ifndef _OPENMP
-#pragma GCC diagnostic ignored "-Wunknown-pragmas"
-#endif
+#include "_prelude.h"
 
 /* Several numbers at once: libmvec has these functions. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
@@ -19,9 +14,6 @@ __attribute__((simd("notinbranch"))) float erff(float);
 __attribute__((simd("notinbranch"))) float expf(float);
 #endif
 #endif
-
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
-#define BLOCK 4096 /* elements: vectors end at the same places for any number of threads */
 
 int64_t nn_gelu_forward_workspace(int64_t s)
 {

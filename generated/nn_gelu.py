@@ -66,6 +66,7 @@ OP = Op(
     ),
     files=("nn_gelu.c",),
     header="nn_gelu.h",
+    includes=("_prelude.h",),
 )
 
 

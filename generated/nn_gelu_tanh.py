@@ -66,6 +66,7 @@ OP = Op(
     ),
     files=("nn_gelu_tanh.c",),
     header="nn_gelu_tanh.h",
+    includes=("_prelude.h",),
 )
 
 

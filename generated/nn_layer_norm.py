@@ -183,6 +183,7 @@ OP = Op(
     ),
     files=("nn_layer_norm.c", "nn_layer_norm_pruned.c"),
     header="nn_layer_norm.h",
+    includes=("_prelude.h",),
     values=(Value("eps", "1e-05", place=3), Value("axes", "(-1,)", place=4)),
 )
 

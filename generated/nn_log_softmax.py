@@ -70,6 +70,7 @@ OP = Op(
     ),
     files=("nn_log_softmax.c",),
     header="nn_log_softmax.h",
+    includes=("_prelude.h",),
     values=(Value("dim", "-1", place=1),),
 )
 

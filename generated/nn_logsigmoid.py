@@ -66,6 +66,7 @@ OP = Op(
     ),
     files=("nn_logsigmoid.c",),
     header="nn_logsigmoid.h",
+    includes=("_prelude.h",),
 )
 
 

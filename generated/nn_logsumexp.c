@@ -3,12 +3,7 @@
  * Backward PROVED (derived: no backward written).
  * This C VALIDATED against what was traced, for all sizes and over the reals.
  */
-#include <math.h>
-#include <stdint.h>
-
-#ifndef _OPENMP
-#pragma GCC diagnostic ignored "-Wunknown-pragmas"
-#endif
+#include "_prelude.h"
 
 /* Several numbers at once: libmvec has these functions. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
@@ -17,15 +12,6 @@ __attribute__((simd("notinbranch"))) float expf(float);
 __attribute__((simd("notinbranch"))) float logf(float);
 #endif
 #endif
-
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
-#ifndef SHORT_ROW
-#define SHORT_ROW 32 /* elements: rows of fewer lie side by side in the lanes */
-#endif
-#if SHORT_ROW > 32
-#error "SHORT_ROW is at most 32: tiles are made for rows of so many elements"
-#endif
-#define SUM_BLOCK 1024 /* elements: their sum is added to a double, so that errors do not grow */
 
 int64_t nn_logsumexp_inference_workspace(int64_t n, int64_t m)
 {

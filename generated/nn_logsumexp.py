@@ -79,6 +79,7 @@ OP = Op(
     ),
     files=("nn_logsumexp.c",),
     header="nn_logsumexp.h",
+    includes=("_prelude.h",),
 )
 
 

@@ -66,6 +66,7 @@ OP = Op(
     ),
     files=("nn_mish.c",),
     header="nn_mish.h",
+    includes=("_prelude.h",),
 )
 
 

@@ -114,6 +114,7 @@ OP = Op(
     ),
     files=("nn_mse_loss.c", "nn_mse_loss_pruned.c"),
     header="nn_mse_loss.h",
+    includes=("_prelude.h",),
     values=(Value("reduction", "'mean'", place=2),),
 )
 

@@ -4,15 +4,7 @@
  * This C VALIDATED against what was traced, for all sizes and over the reals.
  * Backwards of some of the gradients only; the name tells which inputs'.
  */
-#include <math.h>
-#include <stdint.h>
-
-#ifndef _OPENMP
-#pragma GCC diagnostic ignored "-Wunknown-pragmas"
-#endif
-
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
-#define BLOCK 4096 /* elements: vectors end at the same places for any number of threads */
+#include "_prelude.h"
 
 int64_t nn_mse_loss_backward_10_workspace(int64_t s)
 {

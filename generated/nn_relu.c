@@ -3,15 +3,7 @@
  * Backward PROVED, at the kink: x == 0 (yours gives 0 there).
  * This C VALIDATED against what was traced, for all sizes and over the reals.
  */
-#include <math.h>
-#include <stdint.h>
-
-#ifndef _OPENMP
-#pragma GCC diagnostic ignored "-Wunknown-pragmas"
-#endif
-
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
-#define BLOCK 4096 /* elements: vectors end at the same places for any number of threads */
+#include "_prelude.h"
 
 int64_t nn_relu_forward_workspace(int64_t s)
 {

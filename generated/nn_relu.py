@@ -66,6 +66,7 @@ OP = Op(
     ),
     files=("nn_relu.c",),
     header="nn_relu.h",
+    includes=("_prelude.h",),
 )
 
 

@@ -112,6 +112,7 @@ OP = Op(
     ),
     files=("nn_rms_norm.c", "nn_rms_norm_pruned.c"),
     header="nn_rms_norm.h",
+    includes=("_prelude.h",),
     values=(Value("eps", "1.1920928955078125e-07", place=2), Value("axes", "(-1,)", place=3)),
 )
 

@@ -66,6 +66,7 @@ OP = Op(
     ),
     files=("nn_sigmoid.c",),
     header="nn_sigmoid.h",
+    includes=("_prelude.h",),
 )
 
 

@@ -66,6 +66,7 @@ OP = Op(
     ),
     files=("nn_silu.c",),
     header="nn_silu.h",
+    includes=("_prelude.h",),
 )
 
 

@@ -3,12 +3,7 @@
  * Backward PROVED for beta = 1.0, threshold = 20.
  * This C VALIDATED against what was traced, for all sizes and over the reals.
  */
-#include <math.h>
-#include <stdint.h>
-
-#ifndef _OPENMP
-#pragma GCC diagnostic ignored "-Wunknown-pragmas"
-#endif
+#include "_prelude.h"
 
 /* Several numbers at once: libmvec has these functions. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
@@ -17,9 +12,6 @@ __attribute__((simd("notinbranch"))) float expf(float);
 __attribute__((simd("notinbranch"))) float log1pf(float);
 #endif
 #endif
-
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
-#define BLOCK 4096 /* elements: vectors end at the same places for any number of threads */
 
 int64_t nn_softplus_forward_workspace(int64_t s)
 {

@@ -67,6 +67,7 @@ OP = Op(
     ),
     files=("nn_softplus.c",),
     header="nn_softplus.h",
+    includes=("_prelude.h",),
     values=(Value("beta", "1.0", place=1), Value("threshold", "20", place=2)),
 )
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from symgrad import abi
 from symgrad.codegen.calls import SizeNames, known_conditions, size_bindings
-from symgrad.codegen.emit.file import FileDoc, emit_file
+from symgrad.codegen.emit.file import PRELUDE, FileDoc, emit_file, included, prelude
 from symgrad.codegen.emit.kernel import EmittedKernel, KernelDoc, described, emit_kernel
 from symgrad.codegen.fallback import render_fallback
 from symgrad.codegen.wrapper import render_wrapper, wrapper_view
@@ -35,6 +35,7 @@ def op_record(
         cases=tuple(_case_record(op, case, kernel_of) for case in op.cases),
         files=tuple(files),
         header=header,
+        includes=(PRELUDE,) if files else (),
         blas=blas,
         values=tuple(
             abi.Value(
@@ -143,11 +144,15 @@ class Notes:
 
 @dataclass(frozen=True)
 class EmittedOp:
-    """The texts of one op.  ``texts``: C files and header by file name."""
+    """The texts of one op.  ``texts``: C files and headers by file name."""
 
     op: abi.Op
     texts: dict[str, str]
     summary: tuple[str, ...]
+
+    def unit(self, file: str) -> str:
+        """A C file with the header that it includes in it."""
+        return included(self.texts[file])
 
     def wrapper(self, runtime: str = "symgrad.runtime") -> str:
         """The Python wrapper; ``runtime``: the package that it imports what it calls from."""
@@ -180,7 +185,9 @@ def emit(
         blas=whole.needs_blas,
     )  # fmt: skip
     return EmittedOp(
-        op, {**texts, header: whole.header}, tuple(filter(None, (proof, said.wrapper)))
+        op,
+        {**texts, header: whole.header, PRELUDE: prelude()},
+        tuple(filter(None, (proof, said.wrapper))),
     )
 
 

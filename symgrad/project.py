@@ -129,7 +129,7 @@ def _view(name: str, made: Sequence[tuple[PackagedOp, Sequence[Mapping[str, Any]
     ops = [op for op, _ in made]
     records = {op.stem: read_op(op.wrapper) for op in ops}
     needed = _needed(records.values())
-    text = "".join(op.texts[file] for op in ops for file in records[op.stem].files)
+    text = "".join(one for op in ops if records[op.stem].blas for one in op.texts.values())
     return ProjectView(
         mark=MARK,
         name=name,

@@ -34,6 +34,7 @@ from symgrad.validate.source import (
     differences,
     parse,
     parse_header,
+    parts,
     without_comments,
 )
 from symgrad.validate.symbolic.definitions import without_definitions
@@ -188,12 +189,12 @@ def validation(plan: OpPlan, emitted: EmittedOp, cached: bool = True) -> Validat
     conditions = _conditions(plan)
     found = []
     for one in plan.kernels:
-        text = emitted.texts[emitted.op.files[-1 if one.pruned else 0]]
+        text = emitted.unit(emitted.op.files[-1 if one.pruned else 0])
         of_kernel = (text, records[one.name], one.graph, conditions[one.name])
         found.append(judged(one.name, _kernel, of_kernel))
     if plan.graphs is not plan.traced:
         found = [*_restated(plan, found)]
-    sources = tuple(emitted.texts[file] for file in emitted.op.files)
+    sources = tuple(map(emitted.unit, emitted.op.files))
     graphs = {one.name: one.graph for one in plan.kernels}
     of_wrapper = (
         emitted.wrapper(), emitted.texts[emitted.op.header], sources, emitted.op, plan.graphs,
@@ -309,4 +310,4 @@ def _wrapper(
 
 def _line_of(text: str, number: int) -> str:
     """A line by its number from 1; "" for 0."""
-    return text.split("\n")[number - 1].strip() if number else ""
+    return parts(text)[0].split("\n")[number - 1].strip() if number else ""

@@ -24,6 +24,8 @@ from typing import Any
 
 import pytest
 
+from symgrad.codegen.emit.file import PRELUDE, prelude
+
 STRICT_FLAGS = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror")
 _C_SUFFIXES = (".c", ".h")
 _ORPHANS = pytest.StashKey[list[str]]()
@@ -34,6 +36,7 @@ def compile_strictly(text: str, *, suffix: str = ".c", flags: Sequence[str] = ()
     compiler = shlex.split(os.environ.get("CC", "cc"))
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "golden" + suffix)
+        Path(folder, PRELUDE).write_text(prelude(), encoding="utf-8")
         source.write_text(text, encoding="utf-8")
         # Optimised, since some warnings come from the analyses that optimising needs.
         command = [*compiler, *STRICT_FLAGS, "-O1", "-x", "c", *flags, "-c", str(source)]

@@ -268,6 +268,7 @@ class Op(Record):
     """One op: what it is called, the C files that hold its kernels, and its cases.
 
     ``differentiable`` marks the inputs that have a gradient.  ``values``: its plain arguments.
+    ``header`` declares the kernels; ``includes``: the headers that the C files include.
     """
 
     _: KW_ONLY
@@ -276,8 +277,14 @@ class Op(Record):
     cases: tuple[Case, ...]
     files: tuple[str, ...]
     header: str
+    includes: tuple[str, ...] = ()
     blas: bool = False
     values: tuple[Value, ...] = ()
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All files of C, headers first."""
+        return (self.header, *self.includes, *self.files)
 
     @property
     def numbers(self) -> tuple[Value, ...]:

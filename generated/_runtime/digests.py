@@ -64,5 +64,5 @@ def file_digest(path: Path) -> str:
 
 def source_digest(op: Op, texts: Mapping[str, str]) -> str:
     """Tells whether a shared object was built from this very text."""
-    files = (part for name in (op.header, *op.files) for part in (name, texts[name]))
+    files = (part for name in op.texts for part in (name, texts[name]))
     return digest(declarations(op), binding(op), repr(op), *files)

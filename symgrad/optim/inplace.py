@@ -18,7 +18,7 @@ from typing import Any
 
 from symgrad.abi import C_TYPES, Array, Case, Kernel, Op
 from symgrad.codegen.calls import SizeNames, size_bindings
-from symgrad.codegen.emit.file import FileDoc, emit_file
+from symgrad.codegen.emit.file import PRELUDE, FileDoc, emit_file, prelude
 from symgrad.codegen.emit.kernel import EmittedKernel, KernelDoc, emit_kernel
 from symgrad.codegen.wrapper import render_wrapper, wrapper_view
 from symgrad.errors import CodegenError
@@ -62,6 +62,7 @@ def in_place_texts(
         f"{name}.h": file.header.replace(
             "#include <stdint.h>\n", f"#include <stdint.h>\n\n{_prototypes(outer)}", 1
         ),
+        PRELUDE: prelude(),
     }
     op = Op(
         name=name,
@@ -69,6 +70,7 @@ def in_place_texts(
         cases=(_case(graphs, outer),),
         files=(f"{name}.c",),
         header=f"{name}.h",
+        includes=(PRELUDE,),
     )
     return render_wrapper(wrapper_view(op, summary=lines)), texts
 

@@ -50,7 +50,7 @@ def build_cached(
 ) -> Path:
     """The shared object for ``op``, from the cache if it is there.
 
-    ``texts`` maps the names in ``op.files`` and ``op.header`` to C text; ``key_extra`` is whatever
+    ``texts`` maps the names in ``op.texts`` to C text; ``key_extra`` is whatever
     else the entry should stand for, such as the source of the backward.  The C lies beside the
     result.  Raises BuildError where it cannot be compiled and CacheError where it cannot be
     written anywhere.
@@ -104,7 +104,7 @@ def compile_into(
     binding_file = f"{library.removesuffix(SUFFIX)}.c"
     is_x86 = platform.machine().lower() in ("x86_64", "amd64")
     levels = _X86_LEVELS if portable and is_x86 else ()
-    for file in (op.header, *op.files):
+    for file in op.texts:
         (folder / file).write_text(texts[file], encoding="utf-8")
     _write_binding(folder / binding_file, op)
     around = ("-O1", *_no_paths(compiler, folder), *_python_options(compiler))

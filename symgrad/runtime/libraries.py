@@ -51,8 +51,7 @@ def build_package(
     made = []
     for stem in wrappers:
         op = read_op((folder / f"{stem}.py").read_text(encoding="utf-8"))
-        names = (op.header, *op.files)
-        texts = {name: (folder / name).read_text(encoding="utf-8") for name in names}
+        texts = {name: (folder / name).read_text(encoding="utf-8") for name in op.texts}
         made.append(build_beside(target or folder, op, texts, portable=portable))
         built(made[-1])
     return made

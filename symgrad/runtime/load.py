@@ -112,7 +112,7 @@ def _texts_beside(op: Op, folder: Path) -> dict[str, str]:
     """The C files and the header that lie in a folder.  Raises ImportError."""
     texts = {}
     try:
-        for name in (op.header, *op.files):
+        for name in op.texts:
             texts[name] = (folder / name).read_text(encoding="utf-8")
     except OSError as error:
         raise ImportError(f"{op.name}: {folder / name} is missing; rebuild the package") from error

@@ -78,9 +78,12 @@ def runtime_files() -> dict[str, str]:
     return found
 
 
-def shared_files(init: str) -> dict[str, str]:
-    """What a package holds besides its ops and the manifest."""
-    return {"__init__.py": init, "py.typed": "", **runtime_files()}
+def shared_files(init: str, includes: Mapping[str, str]) -> dict[str, str]:
+    """What a package holds besides its ops and the manifest.
+
+    ``includes``: the texts of the headers that ops share.
+    """
+    return {"__init__.py": init, "py.typed": "", **includes, **runtime_files()}
 
 
 def package_files(
@@ -92,11 +95,12 @@ def package_files(
     (versions ...), to which the ops' records and the digests of the files are added.  Raises
     BuildError for a module name that Python cannot import.
     """
-    files = shared_files(init)
+    files = shared_files(init, {})
     for op in ops:
         check_stem(op.stem)
         for name, text in ((f"{op.stem}.py", op.wrapper), *sorted(op.texts.items())):
-            if name in files:
+            shared = files.get(name) == text and not name.endswith(".py")
+            if name in files and not shared:
                 raise BuildError(f"two ops want the file {name}", hint="rename one of them")
             files[name] = text
     facts = {

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from symgrad import compiler
+from symgrad.codegen.emit.file import PRELUDE, prelude
 from symgrad.codegen.wrapper import render_package
 from symgrad.errors import SpecError, SymgradError
 from symgrad.frontend.function import Function
@@ -215,7 +216,7 @@ def _common(
     stems: Sequence[str], package: _Package, unchecked: tuple[str, ...]
 ) -> OpCertificate:  # fmt: skip
     """What the ops share, and whatever is there or stated without belonging to the package."""
-    emitted = shared_files(render_package(stems))
+    emitted = shared_files(render_package(stems), {PRELUDE: prelude()})
     own = sorted({*emitted, *(name for name in package.left if name in package.listed)})
     written = package.files(own)
     other = package.other(emitted, own)

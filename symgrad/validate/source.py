@@ -19,10 +19,11 @@ a comma operator, a macro whose arguments have effects, a name that is also a ma
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from math import isfinite
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from pycparser import c_ast, c_parser
 
@@ -191,6 +192,9 @@ class Directive:
     condition: Node | None = None
 
 
+_Named = TypeVar("_Named", Signature, Constant, Macro)
+
+
 @dataclass(frozen=True)
 class Unit:
     """A parsed file.
@@ -254,8 +258,64 @@ def line_of(node: Node) -> int:
 
 
 def parse(text: str) -> Unit:
-    """A C file.  Raises Unsupported."""
-    return _Reader(text).unit()
+    """A C file.  Raises Unsupported.
+
+    A header of its own may stand there in place of its ``#include``, between line markers.  What
+    the file uses of it is in the unit, without a line.
+    """
+    own, header = parts(text)
+    if not header:
+        return _Reader(own).unit()
+    words = re.findall(r"\w+", without_comments(own))
+    return _Reader(own, _used(_parsed_header(header), words)).unit()
+
+
+_INCLUDED = re.compile(r'^# 1 "_\w+\.h"\n(.*?)^# (\d+) "\w+\.c"\n', re.DOTALL | re.MULTILINE)
+
+
+def parts(text: str) -> tuple[str, str]:
+    """The lines of the file itself, and those of the header in it.  Raises Unsupported."""
+    found = _INCLUDED.search(text)
+    if found is None:
+        return text, ""
+    before = text[: found.start()]
+    line = before.count("\n") + 1
+    if without_comments(before).strip() or int(found[2]) != line + 1:
+        raise Unsupported("a header behind the first line, or a wrong line marker", line)
+    return f"{before}\n{text[found.end() :]}", found[1]
+
+
+@lru_cache(maxsize=8)
+def _parsed_header(text: str) -> Unit:
+    unit = _Reader(text).unit()
+    for function in unit.functions.values():
+        for node in walk(function):
+            node.coord = None
+    return unit
+
+
+def _used(unit: Unit, words: Iterable[str]) -> Unit:
+    """What of a header is used where these words stand."""
+    found: set[str] = set()
+    todo = list(words)
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found.add(name)
+            macro = unit.macros.get(name)
+            body = macro.body if macro else unit.functions.get(name)
+            todo += [one.name for one in walk(body) if isinstance(one, c_ast.ID)] if body else []
+
+    def kept(names: Mapping[str, _Named]) -> dict[str, _Named]:
+        return {name: replace(one, line=0) for name, one in names.items() if name in found}
+
+    return replace(
+        unit,
+        functions={name: one for name, one in unit.functions.items() if name in found},
+        signatures=kept(unit.signatures), externals=kept(unit.externals),
+        constants=kept(unit.constants), macros=kept(unit.macros),
+        enumerators={name: one for name, one in unit.enumerators.items() if name in found},
+    )  # fmt: skip
 
 
 def parse_header(text: str) -> Header:
@@ -388,11 +448,11 @@ _DEFINE = re.compile(r"#define (\w+)(?:\(([\w ,]*)\))?(?: (.*))?")
 class _Preprocessed:
     """The text without its directives, and what these said."""
 
-    def __init__(self, text: str) -> None:
-        self.constants: dict[str, Constant] = {}
-        self.macros: dict[str, Macro] = {}
+    def __init__(self, text: str, header: Unit | None) -> None:
+        self.constants: dict[str, Constant] = dict(header.constants) if header else {}
+        self.macros: dict[str, Macro] = dict(header.macros) if header else {}
         self.vectors: dict[str, Signature] = {}
-        self.includes: dict[str, int] = {}
+        self.includes: dict[str, int] = dict.fromkeys(_HEADERS, 0) if header else {}
         self._lines = without_comments(text).split("\n")
         self._at = 0
         kept: list[str] = []
@@ -760,17 +820,26 @@ _OMP = re.compile(r"omp (simd|parallel for schedule\(static\)(?: if\(parallel: (
 
 
 class _Reader:
-    """Makes a unit, and checks that all of it is in the language."""
+    """Makes a unit, and checks that all of it is in the language.
 
-    def __init__(self, text: str) -> None:
+    ``header``: what is defined before it.
+    """
+
+    def __init__(self, text: str, header: Unit | None = None) -> None:
         self._text = text
-        self._read = _Preprocessed(text)
+        self._read = _Preprocessed(text, header)
         self._functions: dict[str, c_ast.FuncDef] = {}
         self._signatures: dict[str, Signature] = {}
         self._externals: dict[str, Signature] = {}
         self._enumerators: dict[str, int] = {}
         self._directives: dict[Node, Directive] = {}
         self._scopes: list[set[str]] = []
+        if header is not None:
+            self._functions |= header.functions
+            self._signatures |= header.signatures
+            self._externals |= header.externals
+            self._enumerators |= header.enumerators
+            self._directives |= header._directives
 
     def unit(self) -> Unit:
         """The whole file.  Raises Unsupported."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from symgrad.abi import shape_of
 from symgrad.codegen.calls import SizeNames
-from symgrad.codegen.emit.file import CFile, FileDoc, emit_file
+from symgrad.codegen.emit.file import PRELUDE, CFile, FileDoc, emit_file, prelude
 from symgrad.codegen.emit.kernel import EmittedKernel, emit_kernel
 from symgrad.ir.graph import Graph
 from symgrad.passes.evaluate import bind_sizes
@@ -55,8 +55,8 @@ def build(file: CFile, folder: Path, flags: Sequence[str] = FAST) -> ctypes.CDLL
     """The shared object of one file.  RuntimeError with what the compiler says, if anything."""
     source, library = folder / "kernels.c", folder / "kernels.so"
     watched = "-fsanitize=address,undefined" in flags
-    text = _watched(file.source) if watched else file.source
-    source.write_text(text, encoding="utf-8")
+    text = file.source.replace(f'#include "{PRELUDE}"\n', prelude(), 1)
+    source.write_text(_watched(text) if watched else text, encoding="utf-8")
     blas = file.needs_blas and not watched
     compile_options, link_options = blas_options() if blas else ([], [])
     command = [

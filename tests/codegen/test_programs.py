@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from symgrad.codegen.emit.file import FileDoc, emit_file
+from symgrad.codegen.emit.file import FileDoc, emit_file, prelude
 from symgrad.codegen.emit.kernel import KernelDoc, emit_kernel
 from symgrad.ir.dtype import DType, float32, float64
 from symgrad.ir.graph import Graph
@@ -38,6 +38,10 @@ TOLERANCE = {"float32": 2e-4, "float64": 1e-11}
 def test_c(name: str, golden: Golden) -> None:
     kernel = emit_kernel(PROGRAMS[name](), name, KernelDoc(name.replace("_", " ")))
     golden(emit_file([kernel], FileDoc(name)).source)
+
+
+def test_prelude(golden: Golden) -> None:
+    golden(prelude(), "h")
 
 
 def feeds_for(graph: Graph, sizes: dict[str, int]) -> dict[str, Array]:

@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 import pytest
 from jinja2 import Environment, meta, nodes
 
-from symgrad.codegen.emit.file import FileView, ProductView, VectorView
+from symgrad.codegen.emit.file import FileView, PreludeView, ProductView, VectorView
 from symgrad.codegen.emit.kernel import KernelView, SlotView
 from symgrad.codegen.emit.reductions import CombineView
 from symgrad.codegen.environment import environment
@@ -27,7 +27,8 @@ from symgrad.drawing.render import ArrowView, BoxView, DrawingView, PanelView
 
 TEMPLATES = {
     "kernel.c.j2": "file", "kernel.h.j2": "file", "kernel.cdef.j2": "file",
-    "wrapper.py.j2": "op", "package.py.j2": "package", "drawing.svg.j2": "drawing",
+    "prelude.h.j2": "prelude", "wrapper.py.j2": "op",
+    "package.py.j2": "package", "drawing.svg.j2": "drawing",
 }  # fmt: skip
 FORBIDDEN = (
     nodes.Assign, nodes.AssignBlock, nodes.Filter, nodes.FilterBlock, nodes.Call, nodes.Macro,
@@ -35,7 +36,8 @@ FORBIDDEN = (
     nodes.FromImport, nodes.Extends, nodes.Getitem, nodes.Test, nodes.Concat, nodes.Literal,
 )  # fmt: skip
 VIEWS: dict[str, type[Any]] = {
-    "file": FileView, "vector": VectorView, "combine": CombineView, "kernel": KernelView,
+    "file": FileView, "prelude": PreludeView, "vector": VectorView,
+    "combine": CombineView, "kernel": KernelView,
     "slot": SlotView, "product": ProductView, "drawing": DrawingView, "panel": PanelView,
     "arrow": ArrowView, "box": BoxView, "op": WrapperView, "package": PackageView,
     "case": CaseView, "function": FunctionView, "call": CallView, "backward": BackwardView,

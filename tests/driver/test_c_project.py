@@ -115,7 +115,7 @@ def test_blas_only_where_it_is_needed(kit: Path, tmp_path: Path) -> None:
     without = built(tmp_path, Plain) / "CMakeLists.txt"
     assert "BLAS" not in without.read_text(encoding="utf-8")
     text = (kit / "CMakeLists.txt").read_text(encoding="utf-8")
-    assert "foreach(function cblas_sgemm)" in text
+    assert "foreach(function cblas_sgemm cblas_dgemm)" in text
 
 
 def test_a_status_means_the_same_in_every_kernel() -> None:

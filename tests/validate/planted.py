@@ -380,16 +380,16 @@ FAULTS: dict[str, Fault] = {
     "a matrix that is too large": Fault(
         "product", gemm._note_limits, "context.limits[whole] = None", "pass"),
     "the factors of a product exchanged": Fault(
-        "product", "kernel.c.j2", "(int)m, (int)n, (int)k", "(int)n, (int)m, (int)k"),
+        "product", "prelude.h.j2", "(int)m, (int)n, (int)k", "(int)n, (int)m, (int)k"),
     # -- the workspace, and what a kernel is called with
     "a workspace of elements, not of bytes": Fault(
         "columns", kernel._slot, "slot.count * slot.dtype.itemsize", "slot.count"),
     "a workspace without the ends of its pieces": Fault(
         "compared with all", "kernel.c.j2", "+ ROUND_UP({{ slot.bytes }})", "+ {{ slot.bytes }}"),
     "pieces of the workspace that overlap": Fault(
-        "compared with all", "kernel.c.j2", "(((bytes) + 63) / 64 * 64)", "((bytes) / 64 * 64)"),
+        "compared with all", "prelude.h.j2", "(((bytes) + 63) / 64 * 64)", "((bytes) / 64 * 64)"),
     "a piece of the workspace that stays": Fault(
-        "columns", "kernel.c.j2", "*space += ROUND_UP(bytes)", "*space = piece + 64"),
+        "columns", "prelude.h.j2", "*space += ROUND_UP(bytes)", "*space = piece + 64"),
     "it leaves where it has something to do": Fault(
         "sums of rows", kernel._leave_where_empty, "common & inside", "inside"),
     "sizes in another order": Fault(
@@ -398,7 +398,7 @@ FAULTS: dict[str, Fault] = {
     "a workspace that goes by another's size": Fault(
         "columns", "kernel.c.j2", "carve(&space, {{ slot.bytes }})", "carve(&space, 8)"),
     "rows longer than their tiles are let through": Fault(
-        "centred", "kernel.c.j2", "#if SHORT_ROW > {{ file.short_row }}", "#if SHORT_ROW > 64"),
+        "centred", "prelude.h.j2", "#if SHORT_ROW > {{ prelude.short_row }}", "#if SHORT_ROW > 64"),
 }  # fmt: skip
 
 

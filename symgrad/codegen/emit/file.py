@@ -1,4 +1,4 @@
-"""Kernels to files: C source, header, declarations for cffi.
+"""Kernels to files: C source, header, declarations for cffi, and the header that all C files share.
 
 In: emitted kernels.  Out: ``CFile``.
 
@@ -7,18 +7,19 @@ The templates lay out a frozen view and decide nothing.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from symgrad.codegen.emit.groups import BLOCK, SUM_ROWS
 from symgrad.codegen.emit.kernel import EmittedKernel, KernelView, comment_lines
 from symgrad.codegen.emit.reductions import SUM_BLOCK, CombineView, Reduction, combine_view
-from symgrad.codegen.emit.spelling import FLOOR_DIVIDE, FLOOR_MODULO
 from symgrad.codegen.environment import environment
 from symgrad.codegen.names import identifier
 from symgrad.codegen.schedule.interchange import SHORT_ROW
 from symgrad.ops.record import vector_operands
+
+PRELUDE = "_prelude.h"
+"""The header that each C file includes."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +51,7 @@ class ProductView:
 
 @dataclass(frozen=True)
 class FileView:
-    """All that the templates of a file are shown.
-
-    ``block``, ``sum_block``, ``sum_rows``, ``short_row``: constants, "" where they are not used.
-    """
+    """All that the templates of a file are shown."""
 
     guard: str
     lines: tuple[str, ...]
@@ -61,18 +59,18 @@ class FileView:
     helpers: tuple[str, ...]
     combines: tuple[CombineView, ...]
     kernels: tuple[KernelView, ...]
-    floor_divide: bool
-    floor_modulo: bool
-    carve: bool
-    groups: bool
-    least: bool
-    block: str
-    sum_block: str
-    sum_rows: str
+    prelude: str = PRELUDE
+
+
+@dataclass(frozen=True)
+class PreludeView:
+    """All that the template of the shared header is shown."""
+
+    block: int
+    sum_block: int
+    sum_rows: int
+    short_row: int
     products: tuple[ProductView, ...]
-    block_rows: bool
-    product_groups: bool
-    short_row: str
 
 
 @dataclass(frozen=True)
@@ -99,6 +97,23 @@ def emit_file(kernels: Sequence[EmittedKernel], doc: FileDoc) -> CFile:
     )
 
 
+def prelude() -> str:
+    """The text of ``PRELUDE``, which is the same for all kernels."""
+    products = (
+        ProductView("gemm_f32", "float", "cblas_sgemm", "1.0f"),
+        ProductView("gemm_f64", "double", "cblas_dgemm", "1.0"),
+    )
+    view = PreludeView(BLOCK, SUM_BLOCK, SUM_ROWS, SHORT_ROW, products)
+    return environment().get_template("prelude.h.j2").render(prelude=view)
+
+
+def included(source: str) -> str:
+    """A C file with ``PRELUDE`` in it, between line markers."""
+    before, found, after = source.partition(f'#include "{PRELUDE}"\n')
+    line = before.count("\n") + 2
+    return f'{before}# 1 "{PRELUDE}"\n{prelude()}# {line} "kernels.c"\n{after}' if found else source
+
+
 def _file_view(kernels: Sequence[EmittedKernel], doc: FileDoc) -> FileView:
     operands = vector_operands()
     vectors = sorted({name for kernel in kernels for name in kernel.vector_functions})
@@ -106,10 +121,6 @@ def _file_view(kernels: Sequence[EmittedKernel], doc: FileDoc) -> FileView:
     combines: dict[str, Reduction] = {}
     for kernel in kernels:
         combines.update({reduction.combine: reduction for reduction in kernel.combines})
-    text = "".join(kernel.view.body for kernel in kernels)
-    slots = [slot for kernel in kernels for slot in kernel.view.slots]
-    groups = "row_groups(" in text
-    products = sorted({short for kernel in kernels for short in kernel.products})
     return FileView(
         guard=f"SYMGRAD_{identifier(doc.name).upper()}_H",
         lines=comment_lines(doc.lines),
@@ -117,29 +128,7 @@ def _file_view(kernels: Sequence[EmittedKernel], doc: FileDoc) -> FileView:
         helpers=tuple(helpers.values()),
         combines=tuple(combine_view(combines[name]) for name in sorted(combines)),
         kernels=tuple(kernel.view for kernel in kernels),
-        floor_divide=f"{FLOOR_DIVIDE}(" in text,
-        floor_modulo=f"{FLOOR_MODULO}(" in text,
-        carve=bool(slots),
-        groups=groups,
-        least=groups or "MIN(" in text,
-        block=_constant("BLOCK", BLOCK, text),
-        sum_block=_constant("SUM_BLOCK", SUM_BLOCK, text),
-        sum_rows=_constant("SUM_ROWS", SUM_ROWS, text),
-        products=tuple(_product(short) for short in products),
-        block_rows="block_rows(" in text,
-        product_groups="product_groups(" in text,
-        short_row=_constant("SHORT_ROW", SHORT_ROW, text),
     )
-
-
-def _constant(name: str, value: int, text: str) -> str:
-    return str(value) if re.search(rf"\b{name}\b", text) else ""
-
-
-def _product(short: str) -> ProductView:
-    if short == "f32":
-        return ProductView("gemm_f32", "float", "cblas_sgemm", "1.0f")
-    return ProductView("gemm_f64", "double", "cblas_dgemm", "1.0")
 
 
 def _vector(name: str, operands: Mapping[str, int]) -> VectorView:

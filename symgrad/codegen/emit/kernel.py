@@ -90,8 +90,7 @@ class EmittedKernel:
     """One C function and what its file must bring along.
 
     ``vector_functions``: functions of ``math.h`` with SIMD versions in libmvec; ``helpers``: C
-    sources by name; ``combines``: the reductions whose parts are joined; ``products``: the dtypes
-    of products of matrices.
+    sources by name; ``combines``: the reductions whose parts are joined.
     """
 
     record: Kernel
@@ -100,7 +99,6 @@ class EmittedKernel:
     vector_functions: tuple[str, ...]
     helpers: tuple[tuple[str, str], ...]
     combines: tuple[Reduction, ...]
-    products: tuple[str, ...] = ()
 
 
 def emit_kernel(
@@ -156,7 +154,6 @@ def emit_kernel(
         record,
         view,
         needs_blas=bool(context.products),
-        products=tuple(sorted(dtype.short for dtype in context.products)),
         vector_functions=tuple(sorted(context.used.vector)),
         helpers=tuple(sorted(context.used.helpers.items())),
         combines=tuple(sorted(context.combines, key=lambda reduction: reduction.combine)),

@@ -41,8 +41,6 @@ from symgrad.ops.record import Function, Helper, Infix, Spelling, Template, get
 
 Lookup = Callable[[Atom], Expression]
 
-FLOOR_DIVIDE, FLOOR_MODULO = "floor_divide", "floor_modulo"
-
 
 def literal(value: float, dtype: DType) -> Expression:
     """A number as it was written: the shortest text that reads back as the same bits."""
@@ -102,7 +100,8 @@ def _atom(atom: Atom, lookup: Lookup) -> Expression:
     plain = atom.left.at_least(0, least_size=1) and atom.right.at_least(1, least_size=1)
     if plain:
         return Binary("/" if atom.function == "floordiv" else "%", left, right)
-    return Call(FLOOR_DIVIDE if atom.function == "floordiv" else FLOOR_MODULO, (left, right))
+    name = "floor_divide" if atom.function == "floordiv" else "floor_modulo"
+    return Call(name, (left, right))
 
 
 # -- scalar functions, as the record of an op spells them

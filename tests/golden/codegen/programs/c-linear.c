@@ -1,9 +1,4 @@
-#include <math.h>
-#include <stdint.h>
-
-#ifndef _OPENMP
-#pragma GCC diagnostic ignored "-Wunknown-pragmas"
-#endif
+#include "_prelude.h"
 
 /* Several numbers at once: libmvec has these functions. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
@@ -11,52 +6,6 @@
 __attribute__((simd("notinbranch"))) float tanhf(float);
 #endif
 #endif
-
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
-#define MAX(a, b) ((a) > (b) ? (a) : (b))
-
-/* The next piece of the workspace; every piece begins at a multiple of 64 bytes. */
-#define ROUND_UP(bytes) (((bytes) + 63) / 64 * 64)
-
-static void *carve(char **space, int64_t bytes)
-{
-    char *const piece = *space;
-    *space += ROUND_UP(bytes);
-    return piece;
-}
-
-enum { ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112 };
-
-void cblas_sgemm(int order, int a_form, int b_form, int m, int n, int k, float alpha,
-    const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc);
-
-/* c = a b + beta c, with the m by k matrix a and the k by n matrix b as they lie or transposed. */
-static void gemm_f32(int a_form, int b_form, int64_t m, int64_t n, int64_t k,
-    const float *a, int64_t lda, const float *b, int64_t ldb, float beta,
-    float *c, int64_t ldc)
-{
-    cblas_sgemm(ROW_MAJOR, a_form, b_form, (int)m, (int)n, (int)k, 1.0f, a, (int)MAX(lda, 1),
-        b, (int)MAX(ldb, 1), beta, c, (int)MAX(ldc, 1));
-}
-
-/* Rows of a block: what they leave behind fits into half of a cache of 1.5 MB, or is as much as what
- * the products read anew for each block. */
-static int64_t block_rows(int64_t numbers, int64_t again, int64_t least)
-{
-    return MAX(least, MIN(512, MAX(196608, again) / (numbers + 1) / 8 * 8));
-}
-
-/* How many groups rows are cut into: it depends on sizes only, never on the threads.  ``work``: the
- * multiplications of a row.  A product of a few rows takes as long as 20 more, which go to reading
- * what all rows are multiplied by. */
-static int64_t product_groups(int64_t rows, int64_t work, int64_t most)
-{
-    return rows < 64 ? 1
-        : work < 4000000 / rows ? 1
-        : rows < 384 ? 2
-        : rows < 2048 ? 4
-        : MIN(rows / 1024 * 4, most);
-}
 
 /* The parts of all groups joined, always in the same order. */
 static void combine_products_f32(int64_t groups, int64_t n, float *restrict part,

@@ -1,9 +1,4 @@
-#include <math.h>
-#include <stdint.h>
-
-#ifndef _OPENMP
-#pragma GCC diagnostic ignored "-Wunknown-pragmas"
-#endif
+#include "_prelude.h"
 
 /* Several numbers at once: libmvec has these functions. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
@@ -11,31 +6,6 @@
 __attribute__((simd("notinbranch"))) float expf(float);
 #endif
 #endif
-
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
-#ifndef SHORT_ROW
-#define SHORT_ROW 32 /* elements: rows of fewer lie side by side in the lanes */
-#endif
-#if SHORT_ROW > 32
-#error "SHORT_ROW is at most 32: tiles are made for rows of so many elements"
-#endif
-#define SUM_BLOCK 1024 /* elements: their sum is added to a double, so that errors do not grow */
-
-/* The next piece of the workspace; every piece begins at a multiple of 64 bytes. */
-#define ROUND_UP(bytes) (((bytes) + 63) / 64 * 64)
-
-static void *carve(char **space, int64_t bytes)
-{
-    char *const piece = *space;
-    *space += ROUND_UP(bytes);
-    return piece;
-}
-
-/* How many groups rows are cut into: it depends on their number only, never on the threads. */
-static int64_t row_groups(int64_t rows, int64_t least, int64_t most)
-{
-    return rows < 2 * least ? 1 : MIN(rows / least, most);
-}
 
 int64_t pairs_workspace(int64_t n, int64_t k, int64_t m)
 {

@@ -1,18 +1,4 @@
-#include <math.h>
-#include <stdint.h>
-
-#ifndef _OPENMP
-#pragma GCC diagnostic ignored "-Wunknown-pragmas"
-#endif
-
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
-#ifndef SHORT_ROW
-#define SHORT_ROW 32 /* elements: rows of fewer lie side by side in the lanes */
-#endif
-#if SHORT_ROW > 32
-#error "SHORT_ROW is at most 32: tiles are made for rows of so many elements"
-#endif
-#define SUM_BLOCK 1024 /* elements: their sum is added to a double, so that errors do not grow */
+#include "_prelude.h"
 
 int64_t softmax_backward_workspace(int64_t n, int64_t m)
 {
