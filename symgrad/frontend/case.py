@@ -428,7 +428,7 @@ class _Run:
         self.roles = dict(handles)
         self.handles = tuple(handles.values())
         if self.session.history is not None:
-            self.begun = self.session.history.mark()
+            self.begun = self.session.history.since = self.session.history.mark()
         positional = [handles[arg.name] for arg in self.request.positional]
         named = {arg.name: handles[arg.name] for arg in self.request.arguments if arg.keyword}
         wanted = self.questions.wanted
@@ -503,7 +503,7 @@ class _Run:
         floats = tuple(node for node in self.inputs.values() if node.dtype.is_float)
         step = Returned(OWN_RULE, 0, floats)
         history.returned(self.begun, self.slots, self.linked(cotangents), step, changed)
-        history.following = True
+        history.following, history.recording, history.in_forward = True, True, False
 
     def linked(self, cotangents: Sequence[_Cotangent]) -> list[Node | None]:
         """The cotangent of each slot, None for what has none."""

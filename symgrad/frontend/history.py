@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from symgrad.autodiff.reverse import reached
 from symgrad.errors import SymgradError, UnsupportedOpError
 from symgrad.frontend import gradients
 from symgrad.frontend.caller import here
@@ -33,6 +34,7 @@ from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.frontend.views import Perhaps, Shape, Storage
 from symgrad.ir.function import AppliedRule, HistoryRecord
 from symgrad.ir.graph import Node, ancestors
+from symgrad.ops.markers import recorded_args
 
 SAVED, DETACHED, UNRECORDED, GRADIENT = "saved", "detached", "unrecorded", "gradient"
 """Why a value is a constant: made in forward and kept; by ``detach``; under ``no_grad``; a gradient
@@ -108,7 +110,7 @@ class Kept:
 def perhaps_itself(tensor: SymbolicTensor, name: str) -> None:
     """In forward, an operation gives a tensor itself, or a copy, which has no history."""
     history = current().history
-    if history is not None and not history.following and tensor.dtype.is_float:
+    if history is not None and history.in_forward and tensor.dtype.is_float:
         said = f"{name}() gives the tensor itself, and no copy"
         history.rests(tensor.storage, Perhaps(said, here(), tensor.storage.version))
 
@@ -116,7 +118,7 @@ def perhaps_itself(tensor: SymbolicTensor, name: str) -> None:
 def perhaps_copy(tensor: SymbolicTensor, copied: SymbolicTensor, name: str) -> None:
     """In forward, an operation gives a copy of a tensor, or the tensor itself."""
     history = current().history
-    if history is not None and not history.following and tensor.dtype.is_float:
+    if history is not None and history.in_forward and tensor.dtype.is_float:
         said = f"{name}() gives a copy, and not the tensor itself"
         step = Perhaps(said, here(), tensor.storage.version)
         history.rests(copied.storage, step, returned=tensor)
@@ -149,15 +151,18 @@ class History:
     """What a trace would have recorded so far.
 
     ``following``: markers are put into the graph, as in backward, not as in forward, whose values
-    get them when it is over.  ``recording``: not inside ``no_grad``.  ``reason``: why the record
-    cannot be told; empty where it can.  ``leaves``: constants that were made to be differentiated
-    by, whose ``grad`` a backward inside fills.
+    get them when it is over; where forward itself records (``enable_grad``), from there on, and
+    ``in_forward`` says that it is that.  ``recording``: not inside ``no_grad``.  ``reason``: why
+    the record cannot be told; empty where it can.  ``leaves``: constants that were made to be
+    differentiated by, whose ``grad`` a backward inside fills.  ``since``: when forward began.
     """
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self.following = False
         self.recording = True
+        self.in_forward = True
+        self.since = Mark(0, 0)
         self.reason = ""
         self.leaves: list[SymbolicTensor] = []
         self._rules: list[AppliedRule | None] = [None]
@@ -235,11 +240,36 @@ class History:
     @contextmanager
     def set_recording(self, mode: bool) -> Iterator[None]:
         """A block inside or outside ``no_grad``."""
+        if mode:
+            self.record_in_forward()
         before, self.recording = self.recording, mode
         try:
             yield
         finally:
             self.recording = before
+
+    def record_in_forward(self) -> None:
+        """Forward begins to record, or makes a leaf: what it made so far are constants."""
+        if self.following:
+            return
+        self.following, self.recording = True, False
+        self.give_up("forward records a part of what it computes")
+        new = list(self._storages)[self.since.storages :]
+        for tensor in self._made[self.since.tensors :]:
+            if id(tensor.storage) not in new:
+                _add_step(tensor, Detached(UNRECORDED))
+        for key in new:
+            _set_node(self._storages[key][0], Detached(UNRECORDED).read)
+
+    @contextmanager
+    def forward(self) -> Iterator[Mark]:
+        """A forward runs, which does not record where it does not say so."""
+        before = self.following, self.recording, self.in_forward, self.since
+        self.following, self.in_forward, self.since = False, True, self.mark()
+        try:
+            yield self.since
+        finally:
+            self.following, self.recording, self.in_forward, self.since = before
 
     # -- Functions
 
@@ -269,12 +299,14 @@ class History:
         shown = [tensor for tensor in made if id(tensor) in linked]
         beneath = {id(tensor.storage) for tensor in shown}
         for tensor in made:
-            if id(tensor) not in linked and (
-                id(tensor.storage) not in new or id(tensor.storage) in beneath
+            if (
+                id(tensor) not in linked
+                and (id(tensor.storage) not in new or id(tensor.storage) in beneath)
+                and not self._is_recorded(tensor.node)
             ):
                 _add_step(tensor, Detached(SAVED))
         for key in list(self._storages)[since.storages :]:
-            if key not in beneath:
+            if key not in beneath and not self._is_recorded(self._storages[key][0].node):
                 _set_node(self._storages[key][0], Detached(SAVED).read)
         for tensor in shown:
             step = Returned(returned.rule, linked[id(tensor)], returned.inputs)
@@ -284,6 +316,11 @@ class History:
             self._as_returned(slot, place, made, cotangents, returned, changed)
             for place, slot in enumerate(slots)
         ]
+
+    def _is_recorded(self, node: Node) -> bool:
+        """Does forward itself record what a node is computed from, back to a leaf of its own?"""
+        leaves = {leaf.storage.node for leaf in self.leaves}
+        return bool(leaves) and node in reached(ancestors([node]), leaves, recorded_args)
 
     def _rest(self, slots: Sequence[Any]) -> None:
         """Note on tensors what their history rests on."""
@@ -324,10 +361,9 @@ class History:
         nodes = tuple(tensor.node for tensor in inputs)
         number = len(self._rules)
         self._rules.append(None)
-        self.following = False
-        try:
-            since = self.mark()
+        with self.forward() as since:
             output = run_forward(function, ctx, args, kwargs)
+            self.following = False
             several = isinstance(output, (tuple, list))
             slots = list(output) if several else [output]
             self._check_written(function, ctx, inputs, nodes)
@@ -336,8 +372,6 @@ class History:
             self._rules[number] = AppliedRule(class_of(function).__name__, (), ())
             found = self.returned(since, slots, cotangents, step, state_of(ctx).dirty)
             self._rules[number] = self._rule(function, ctx, args, slots, cotangents)
-        finally:
-            self.following = True
         return type(output)(found) if several else found[0]
 
     def _check_written(

@@ -461,7 +461,8 @@ class SymbolicTensor(_Held):
         if known is not None and not known.outliving(self):
             own_names(self)[REQUIRES] = bool(requires_grad)
         history = current().history
-        if requires_grad and history is not None and history.following and self.dtype.is_float:
+        if requires_grad and history is not None and self.dtype.is_float:
+            history.record_in_forward()
             history.make_leaf(self)
         return self
 

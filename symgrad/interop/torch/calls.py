@@ -246,6 +246,8 @@ def set_recording(mode: bool) -> None:
     if not mode:
         session.note_detached()
     if session.history is not None:
+        if mode:
+            session.history.record_in_forward()
         session.history.recording = bool(mode)
 
 
