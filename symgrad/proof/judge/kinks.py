@@ -37,7 +37,7 @@ from symgrad.proof.judge.boundaries import (
 )
 from symgrad.proof.judge.defined import Definedness, outside
 from symgrad.proof.judge.equality import domains, facts_of
-from symgrad.proof.judge.ranges import Range, Ranges, of_inputs, point
+from symgrad.proof.judge.ranges import Ranges, of_inputs, point
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.oracle.adjoints import derived_gradients
 from symgrad.proof.oracle.numbers import Double
@@ -138,10 +138,16 @@ def jumps(subject: Subject) -> list[Node]:
         return []
     candidates = list(dict.fromkeys(node for nodes in readers.values() for node in nodes))
     flowing = set(_flowing(subject, candidates, _generic(subject)))
-    return [
+    found = [
         source for source, nodes in sorted(readers.items(), key=lambda pair: pair[0].index)
         if not flowing.isdisjoint(nodes)
-        and not (_on_null_set(source) and not broken(subject, *_compared(source)))
+    ]  # fmt: skip
+    null = {source for source in found if _on_null_set(source)}
+    known = _ranges(subject) if null else None
+    return [
+        source for source in found
+        if known is None or source not in null
+        or (_may_be(known, *_compared(source)) and broken(subject, *_compared(source)))
     ]  # fmt: skip
 
 
@@ -238,7 +244,6 @@ class _Kinks:
     def __init__(self, subject: Subject, name: str, smooth: Collection[Boundary]) -> None:
         self.subject, self.name, self.smooth = subject, name, smooth
         self.at = _generic(subject)
-        self._ranges: Ranges | None = None
         self._outside = outside(subject)
 
     def of(self, node: Node) -> list[Condition]:
@@ -318,7 +323,7 @@ class _Kinks:
         """Where the record of an op has its first kink."""
         try:
             vanishing = kink_node(node)
-            if self._ranges_of(vanishing).nonzero:
+            if self._known.of(vanishing).nonzero:
                 return []
             said = related(vanishing, "==")
         except (NoSpelling, SymgradError):
@@ -327,12 +332,11 @@ class _Kinks:
 
     def _met(self, one: Boundary) -> bool:
         """May an input lie on a boundary, as far as intervals show?"""
-        known, value = self._ranges_of(one.point), one.value
         if self._outside is not None and self._outside.excludes(one):
             return False
-        if isinstance(value, Node):
-            return not (known + -self._ranges_of(value)).nonzero
-        return not known.meet(point(value)).empty and not self._is_number(one.point)
+        if not _may_be(self._known, one.point, one.value):
+            return False
+        return isinstance(one.value, Node) or not self._is_number(one.point)
 
     def _is_number(self, node: Node) -> bool:
         """Is it one number wherever it is defined?  Then forward bends nowhere there."""
@@ -341,10 +345,9 @@ class _Kinks:
             return False
         return Definedness(self.subject, Facts()).is_number(node)
 
-    def _ranges_of(self, node: Node) -> Range:
-        if self._ranges is None:
-            self._ranges = _ranges(self.subject)
-        return self._ranges.of(node)
+    @cached_property
+    def _known(self) -> Ranges:
+        return _ranges(self.subject)
 
     def _there(self, one: Boundary) -> str:
         """What the hand-written gradient gives at a kink of one input, for a cotangent of 1.
@@ -401,6 +404,14 @@ def _ranges(subject: Subject) -> Ranges:
         recognise=subject.recognised, products=subject.products,
     )  # fmt: skip
     return Ranges(of_inputs(subject, facts), facts.least_sizes)
+
+
+def _may_be(ranges: Ranges, node: Node, value: Node | Fraction) -> bool:
+    """May a node be a value, as far as intervals show?"""
+    known = ranges.of(node)
+    if isinstance(value, Node):
+        return not (known + -ranges.of(value)).nonzero
+    return not known.meet(point(value)).empty
 
 
 def equation(boundary: Boundary, kind: str) -> Condition:

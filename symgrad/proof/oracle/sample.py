@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -217,6 +217,8 @@ class Sampler:
         self._only_reals = not self.assumptions and all(n.dtype.is_float for n in self.inputs)
         self.most = MOST_ELEMENTS
         """Elements of all inputs of a point together."""
+        self.solved: dict[Hashable, tuple[list[Point], Iterator[Point]]] = {}
+        """Points of null sets (``thresholds``), and what finds more of them."""
         self.may_be_empty = False
         """May inputs have no element?  One has; the conditions allow nothing else."""
         self._candidates: tuple[tuple[int, ...], ...] | None = None

@@ -13,6 +13,8 @@ series along the element, which has to be the same on both sides and continuous.
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -25,6 +27,7 @@ import numpy as np
 
 from symgrad.budgets import BOUNDARY_ELEMENTS, BOUNDARY_NODES, BOUNDARY_NUMBERS, BOUNDARY_SHAPES
 from symgrad.ir.graph import Node
+from symgrad.ops.movement import bare
 from symgrad.proof.oracle.numbers import DIGITS, Array, Double
 from symgrad.proof.oracle.refute import Counterexample, apart, simple_point
 from symgrad.proof.oracle.sample import DENOMINATOR, Point, Unsatisfiable, meets
@@ -219,7 +222,33 @@ def _moved(
 
 
 def points(subject: Subject, node: Node, value: Fraction | Node) -> Iterator[Point]:
-    """Points at which ``node`` may be ``value`` at some element, found in doubles."""
+    """Points at which ``node`` may be ``value`` at some element, found in doubles.
+
+    The sampler keeps them, for the modes in which they were drawn.
+    """
+    sampler = subject.sampler
+    key = node, value, tuple(sampler.modes.items())
+    found, rest = sampler.solved.setdefault(key, ([], _points(subject, node, value)))
+    for place in itertools.count():
+        if place == len(found):
+            try:
+                found.append(next(rest))
+            except StopIteration:
+                return
+            except BaseException:
+                sampler.solved.pop(key, None)  # what is left of them is not known
+                raise
+        yield found[place]
+
+
+def _points(subject: Subject, node: Node, value: Fraction | Node) -> Iterator[Point]:
+    own = bare(value) if isinstance(value, Node) else None
+    if (
+        own is not None
+        and own.op == "constant"
+        and not math.isfinite(own.attributes["value"].value)
+    ):
+        return  # no real number is that
     names = [
         str(one.attributes["name"]) for one in Evaluator(_nodes(node, value)).nodes
         if one.op == "input" and one.dtype.is_float
