@@ -8,17 +8,15 @@ from itertools import islice
 import pytest
 
 from symgrad.deadline import TimeUp
-from symgrad.ir.dim import Dim
-from symgrad.ir.dtype import float64
-from symgrad.ir.graph import Graph, Node, TensorType
+from symgrad.ir.graph import Graph, Node
 from symgrad.proof.oracle import thresholds
 from symgrad.proof.oracle.subject import Subject
+from tests.proof.builders import N, tensor
 
 
 def made() -> tuple[Subject, Node]:
     graph = Graph()
-    shape = TensorType(float64, (Dim.size("n"),))
-    x, g = graph.input("x", shape), graph.input("g", shape)
+    x, g = graph.input("x", tensor(N)), graph.input("g", tensor(N))
     node = graph.apply("exp", x)
     return Subject(graph, [x], [(node, g)], {"x": g * node}), node
 
