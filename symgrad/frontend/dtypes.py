@@ -16,6 +16,7 @@ from symgrad.errors import DTypeError, UnsupportedOpError
 from symgrad.frontend.caller import here
 from symgrad.frontend.questions import note_limit
 from symgrad.frontend.session import active
+from symgrad.frontend.unsupported import IN_PARTS
 from symgrad.ir.dtype import (
     ALIASES,
     ALL,
@@ -67,7 +68,8 @@ def as_dtype(value: Any) -> DType:
             found = None
     if found is None:
         what, place = f"{name} is not a dtype that symgrad supports", here() if active() else None
-        raise note_limit(UnknownDTypeError(what, location=place, hint=f"there are {LISTED}"))
+        hint = IN_PARTS if "complex" in name else f"there are {LISTED}"
+        raise note_limit(UnknownDTypeError(what, location=place, hint=hint))
     return found
 
 

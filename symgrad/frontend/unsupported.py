@@ -22,39 +22,47 @@ _RANDOM = _words(
     "randn_like random_ randperm uniform_"
 )
 _DATA_DEPENDENT = _words("unique unique_consecutive")
-_OTHER_DTYPES = _words(
-    "bfloat16 byte cdouble cfloat char complex complex128 complex64 half imag real "
-    "view_as_complex view_as_real"
+_OTHER_DTYPES = _words("bfloat16 byte char half")
+_COMPLEX = _words(
+    "angle cdouble cfloat chalf complex complex128 complex64 conj conj_physical conj_physical_ fft "
+    "imag is_conj is_neg isreal istft polar real resolve_conj resolve_neg stft view_as_complex "
+    "view_as_real"
 )
+IN_PARTS = (
+    "complex numbers are not traced: compute with the real and the imaginary part, two real "
+    "tensors, or put a reference that does in the place of the function that calls it (replace in "
+    "symgrad.toml, --replace module.fn=reference.fn)"
+)
+"""What to do where complex numbers are computed with."""
 _AUTOGRAD = _words("backward register_hook retain_grad retains_grad grad_mode")
 _OTHER = _words(
     "adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d affine_grid "
-    "affine_grid_generator alpha_dropout alpha_dropout_ angle apply_ as_strided as_strided_ "
+    "affine_grid_generator alpha_dropout alpha_dropout_ apply_ as_strided as_strided_ "
     "as_strided_scatter as_subclass bartlett_window bilinear binomial "
     "blackman_window block_diag "
-    "bucketize cartesian_prod ccol_indices celu_ chain_matmul chalf channel_shuffle coalesce "
-    "col_indices combinations conj conj_physical conj_physical_ const_data_ptr constant_pad_nd "
+    "bucketize cartesian_prod ccol_indices celu_ chain_matmul channel_shuffle coalesce "
+    "col_indices combinations const_data_ptr constant_pad_nd "
     "conv_tbc convolution corrcoef cosine_embedding_loss cov crow_indices ctc_loss "
     "cumulative_trapezoid data_ptr dense_dim dequantize diag_scatter dim_order "
     "dropout1d dropout2d dropout3d dsmm dsplit dstack eig einops embedding_bag empty_permuted "
-    "empty_strided erfcx feature_dropout_ fft fractional_max_pool2d fractional_max_pool3d frexp "
+    "empty_strided erfcx feature_dropout_ fractional_max_pool2d fractional_max_pool3d frexp "
     "gaussian_nll_loss gcd gcd_ geqrf grad_dtype gradient grid_sample gumbel_softmax "
     "hamming_window hann_window hash_tensor heaviside_ histogram histogramdd hsmm hsplit i0 i0_ "
     "igamma igamma_ igammac igammac_ index indices int_repr "
-    "interpolate inv ipu is_coalesced is_conj is_distributed is_inference is_ipu is_maia is_meta "
-    "is_mkldnn is_mps is_mtia is_neg is_nested is_nonzero is_pinned is_set_to is_shared is_signed "
-    "is_sparse_csr is_vulkan is_xla is_xpu isneginf isposinf isreal istft itemsize kaiser_window "
+    "interpolate inv ipu is_coalesced is_distributed is_inference is_ipu is_maia is_meta "
+    "is_mkldnn is_mps is_mtia is_nested is_nonzero is_pinned is_set_to is_shared is_signed "
+    "is_sparse_csr is_vulkan is_xla is_xpu isneginf isposinf itemsize kaiser_window "
     "lcm lcm_ ldexp ldexp_ local_response_norm logaddexp2 logspace lp_pool1d lp_pool2d lp_pool3d "
     "lstsq lu lu_solve lu_unpack map2_ map_ matrix_exp matrix_rank mode module_load mtia mvlgamma "
     "mvlgamma_ name nanquantile narrow_copy nbytes new_empty_strided nextafter nextafter_ "
     "nonzero_static norm_except_dim orgqr ormqr output_nr pad_sequence pca_lowrank pdist "
-    "pin_memory pinverse pixel_unshuffle poisson_nll_loss polar polygamma_ put put_ "
+    "pin_memory pinverse pixel_unshuffle poisson_nll_loss polygamma_ put put_ "
     "q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qr "
     "qscheme quantile range record_stream register_post_accumulate_grad_hook reinforce renorm "
-    "renorm_ resize resize_ resize_as resize_as_ resize_as_sparse_ resolve_conj resolve_neg "
+    "renorm_ resize resize_ resize_as resize_as_ resize_as_sparse_ "
     "row_indices row_stack rrelu rrelu_ saddmm searchsorted selu_ set_ "
     "share_memory_ signbit sinc sinc_ slice_inverse smm solve sparse_dim "
-    "sparse_mask sparse_resize_ sparse_resize_and_clear_ spmm sspaddmm stft storage "
+    "sparse_mask sparse_resize_ sparse_resize_and_clear_ spmm sspaddmm storage "
     "storage_offset storage_type stride svd_lowrank swapaxes_ swapdims_ symeig threshold_ "
     "to_dense to_dlpack to_mkldnn to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr "
     "to_sparse_coo to_sparse_csc to_sparse_csr trapezoid trapz unsafe_chunk unsafe_split "
@@ -65,7 +73,8 @@ _OTHER = _words(
 def known(name: str) -> bool:
     """Is it a name of torch's?"""
     return any(
-        name in group for group in (_RANDOM, _DATA_DEPENDENT, _OTHER_DTYPES, _AUTOGRAD, _OTHER)
+        name in group
+        for group in (_RANDOM, _DATA_DEPENDENT, _OTHER_DTYPES, _COMPLEX, _AUTOGRAD, _OTHER)
     )
 
 
@@ -76,6 +85,9 @@ def _hint(name: str) -> str:
         return "its shape depends on values; keep the whole tensor and use a mask with sg.where"
     if name in _OTHER_DTYPES:
         return f"symgrad computes in {LISTED}"
+    path = name.split(".")
+    if path[-1] in _COMPLEX or "fft" in path:
+        return IN_PARTS
     if name in _AUTOGRAD:
         return "write the gradient out in backward"
     return (

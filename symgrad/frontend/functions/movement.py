@@ -172,11 +172,22 @@ def _cannot_reshape(input: Tensor, sizes: Sequence[Dim]) -> ShapeError:
 
 
 def _parted(old: Sequence[Dim], new: Sequence[Dim]) -> tuple[Dim, int] | None:
-    """The first axis behind those that stay, and the number of parts that it is to have."""
-    alike = [one == other for one, other in zip(old, new, strict=False)]
-    stay = len(list(itertools.takewhile(bool, alike)))
+    """The first axis behind those that stay, and the number of parts that it is to have.
+
+    Where as many as are left are asked for (-1), the last axis before those that stay.
+    """
+    stay, tail = _alike(old, new), _alike(old[::-1], new[::-1])
     parts = new[stay].constant if stay < min(len(old), len(new)) else None
+    if parts == -1 and stay + tail < len(old):
+        parts = product([size for size in new[stay : len(new) - tail] if size != -1]).constant
+        stay = len(old) - tail - 1
     return (old[stay], parts) if parts is not None and parts > 1 else None
+
+
+def _alike(old: Sequence[Dim], new: Sequence[Dim]) -> int:
+    """How many sizes from the first on are the same."""
+    alike = [one == other for one, other in zip(old, new, strict=False)]
+    return len(list(itertools.takewhile(bool, alike)))
 
 
 def _one_axis(old: Sequence[Dim], new: Sequence[Dim]) -> list[tuple[Dim, Dim]]:

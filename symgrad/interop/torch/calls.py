@@ -89,7 +89,7 @@ def call(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
             return outward(found)
     if name in RANDOM:
         raise limit(f"{name} draws random numbers", "draw outside, and pass the draw as an input")
-    if name in _UNINITIALISED:
+    if name in _UNINITIALISED or (traced and name in ("complex", "polar")):
         raise missing(f"torch.{name}")
     if not traced and name not in FACTORIES:
         return _natively(func, name, args, kwargs)
@@ -185,6 +185,8 @@ def _method(func: Any, name: str) -> Callable[..., Any] | None:
     if name.startswith("get_") and type(func).__name__ == "method-wrapper":
         if name[4:] in _FALSE:
             return lambda self: _flag(name[4:])
+        if name in _METHODS:
+            return _METHODS[name]
         shown: Any = inspect.getattr_static(SymbolicTensor, name[4:], None)
         if not isinstance(shown, property):
             raise missing(name)
@@ -300,12 +302,13 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "as_strided": beneath.guarded("as_strided", strided.as_strided),
     "resize_as_": _resize_as_,
     "backward": _backward, "stride": beneath.stride, "is_conj": lambda self: False,
+    "get_real": lambda self: self, "real": lambda self: self,
     "is_neg": _is_neg, "resolve_conj": lambda self: self, "resolve_neg": _resolve_neg,
     "is_same_size": lambda self, other: SymbolicTensor.is_same_size(self, inward(other)),
     "is_complex": lambda self: False, "is_signed": lambda self: self.storage.node.dtype.is_signed,
 }  # fmt: skip
 _OF_BOTH = _words(
-    "as_strided is_conj is_neg is_same_size is_complex is_signed resolve_conj resolve_neg"
+    "as_strided is_conj is_neg is_same_size is_complex is_signed real resolve_conj resolve_neg"
 )
 """Methods that are functions of torch, too, with the same answers."""
 _OF_DEVICES = _words("is_hpu is_ipu is_maia is_meta is_mps is_mtia is_vulkan is_xla is_xpu")

@@ -16,6 +16,7 @@ from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import UnknownDTypeError, named
 from symgrad.frontend.questions import note_limit
 from symgrad.frontend.session import active
+from symgrad.frontend.unsupported import IN_PARTS
 from symgrad.ir.dtype import ALL, LISTED, DType, float32
 
 _THEIRS = {dtype: getattr(torch, str(dtype)) for dtype in ALL}
@@ -53,5 +54,6 @@ def ours(dtype: Any) -> DType:
     found = ours_if_known(dtype)
     if found is None:
         what = f"{dtype} is not a dtype that symgrad supports"
-        raise note_limit(UnknownDTypeError(what, location=here(), hint=f"there are {LISTED}"))
+        hint = IN_PARTS if dtype.is_complex else f"there are {LISTED}"
+        raise note_limit(UnknownDTypeError(what, location=here(), hint=hint))
     return found
