@@ -271,3 +271,11 @@ def test_numpy_functions_work_on_symbolic_tensors() -> None:
     (found,) = run(forward, ["n 3"], [({"n": 2}, {"x": x[:, :3]})])
     for one, other in zip(found, forward(x), strict=True):
         np.testing.assert_allclose(one, other)
+
+
+@pytest.mark.parametrize(("spec", "other"), [("n 3", "3"), ("3", "n 3"), ("n m 3", "m 3")])
+def test_a_vector_product_is_of_tensors_with_as_many_axes(spec: str, other: str) -> None:
+    """Torch refuses others, though it expands axes of size 1."""
+    with pytest.raises(ShapeError, match="as many axes"):
+        trace(forward_only(lambda ctx, a, b: sg.cross(a, b, dim=-1)), spec, other)
+    assert cases(lambda ctx, a, b: sg.cross(a, b, dim=-1), "n 3", "1 3") == [[]]

@@ -209,9 +209,11 @@ for _name, _multiply in (("addmm", mm), ("baddbmm", bmm), ("addmv", mv), ("addr"
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """The vector product along an axis of size 3: the first such one where none is named."""
     left, right = as_tensor(input), as_tensor(other)
+    if left.ndim != right.ndim:
+        raise ShapeError("cross takes two tensors of as many axes", location=here())
     if dim is None:
         dim = next((axis for axis, size in enumerate(left.shape) if size == 3), -1)
-    axis = axis_of(dim, max(left.ndim, right.ndim)) - max(left.ndim, right.ndim)
+    axis = axis_of(dim, left.ndim)
     if left.shape[axis] != 3 or right.shape[axis] != 3:
         raise ShapeError("cross takes an axis of size 3", location=here())
     a, b = unbind(left, axis), unbind(right, axis)
