@@ -698,20 +698,29 @@ class _Search:
                 break
         return few
 
-    def _at_numbers(self, trial: _Trial, graphs: FunctionGraphs) -> tuple[_Trial, FunctionGraphs]:
-        """The same with numbers for the sizes that Python has to know in backward."""
-        step = Step(trial.specs, tried=trial.tried)
-        for _ in range(SHAPE_STEPS):
-            problem = _problem(graphs)
-            after = problem and numbered(step, trial.guessed, problem)
-            if not after:
-                break
-            step = after
+    def _at_number(
+        self, trial: _Trial, graphs: FunctionGraphs
+    ) -> tuple[_Trial, FunctionGraphs] | None:
+        """The same with a number for one of them; None where forward takes none that is tried."""
+        problem = _problem(graphs)
+        for numbers in (USUAL_NUMBERS, USUAL_NUMBERS[:1]):
+            last = Step(trial.specs, tried=trial.tried, numbers=numbers)
+            step = problem and numbered(last, trial.guessed, problem)
+            if not step:
+                return None
             other = replace(trial, specs=step.specs, tried=step.tried)
             again, _ = self._trace(other)
-            if again is None:
+            if again is not None:
+                return other, again
+        return None
+
+    def _at_numbers(self, trial: _Trial, graphs: FunctionGraphs) -> tuple[_Trial, FunctionGraphs]:
+        """The same with numbers for the sizes that Python has to know in backward."""
+        for _ in range(SHAPE_STEPS):
+            found = self._at_number(trial, graphs)
+            if found is None:
                 break
-            trial, graphs = other, again
+            trial, graphs = found
         return trial, graphs
 
     def _trace(self, trial: _Trial) -> tuple[FunctionGraphs | None, Exception | None]:

@@ -137,6 +137,35 @@ def test_a_loop_over_a_size_is_traced_for_a_number(cls: Any, axis: int) -> None:
     assert str(judged(2).verdict) == "REFUTED"
 
 
+class Recurrence(FUNCTION):
+    """Forward counts to one size, and reads another tensor as far; backward counts to that one."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Any, b: Any) -> Any:
+        states = [torch.zeros_like(b[0])]
+        for i in range(b.shape[0]):
+            states.append(a[i] * states[-1] + b[i])
+        ctx.save_for_backward(a, torch.stack(states))
+        return torch.stack(states[1:])
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        a, states = ctx.saved_tensors
+        by_a, by_b, left = torch.empty_like(a), torch.empty_like(g), torch.zeros_like(g[0])
+        for i in range(a.shape[0] - 1, -1, -1):
+            left = left + g[i]
+            by_a[i], by_b[i] = left * states[i], left
+            left = left * a[i]
+        return by_a, by_b
+
+
+def test_what_backward_counts_to_has_a_number_that_forward_takes() -> None:
+    found = sg.verify(Recurrence, suggest=False, timeout=None)
+    assert str(found.verdict) == "PROVED"
+    texts = [one.text for one in found.inputs["a"].conditions]
+    assert "a.shape[0] == 4 (Python needs a number)" in texts
+
+
 class Table(FUNCTION):
     """A double loop, of which the bounds are one more than the sizes."""
 
