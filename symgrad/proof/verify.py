@@ -909,11 +909,13 @@ def _explained(
 ) -> tuple[Sequence[FoundCondition], Diagnosis]:
     """Under which conditions a refuted gradient is right, what is wrong with it, and a repair.
 
-    The refutation stands without them: where looking for them fails, the report says so.
+    One that is left out is right where its input has no influence, which nobody need be told.  The
+    refutation stands without them: where looking for them fails, the report says so.
     """
     found: Sequence[FoundCondition] = ()
     try:
-        if name in chosen.judgements:
+        written = _gradient(chosen, name)
+        if name in chosen.judgements and not (written is not None and written.node is None):
             refuted = [one for one in chosen.judgements.values() if one.verdict is Verdict.REFUTED]
             share = max(CONDITION_SECONDS / len(refuted or [name]), LEAST_CONDITION_SECONDS)
             seconds = min(CONDITION_SECONDS, share)

@@ -187,3 +187,13 @@ def test_what_a_gradient_gives_at_a_kink_is_said_only_where_it_is_one_number(
     report = sg.verify(class_of("Judged", text, sg), "n; 1", assume={"a": "constant"})
     (kink,) = [str(one) for one in report.conditions if one.text.startswith("x == 0")]
     assert ("yours gives" in kink) is said
+
+
+@pytest.mark.parametrize(("slope", "said"), [("None", False), ("0 * a", True)])
+def test_no_condition_is_looked_for_where_a_gradient_is_left_out(slope: str, said: bool) -> None:
+    """A softmax of one element is 1, so that ``None`` is right there: that helps nobody."""
+    weights = "a.softmax(-1)"
+    text = class_text("Judged", f"x * {weights}", f"g * {weights}, {slope}", "xa")
+    report = sg.verify(class_of("Judged", text, sg), "n m; n m")
+    assert report.inputs["a"].verdict is sg.REFUTED
+    assert any(one.kind == "found" for one in report.inputs["a"].conditions) is said
