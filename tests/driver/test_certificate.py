@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from symgrad import validation
 from symgrad.manifest import versions
 from symgrad.runtime.digests import SUFFIX
 from symgrad.tools.cli import main
@@ -52,6 +53,22 @@ FIELDS = {"source_sha256", "forward_sha256", "backward_sha256"}
 
 def run(*arguments: str | Path) -> Result:
     return CliRunner().invoke(main, [str(one) for one in arguments], catch_exceptions=False)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _validated_once() -> Iterator[None]:
+    """The same C, or the same wrapper, is validated once for all of these tests."""
+    known: dict[tuple[str, str], Any] = {}
+
+    def once(name: str, judge: Callable[..., Any], seen: tuple[Any, ...]) -> Any:
+        key = name, seen[0]  # the text, which the other parts are the source of
+        if key not in known:
+            known[key] = judge(name, *seen)
+        return known[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(validation, "_anew", once)
+        yield
 
 
 @pytest.fixture(scope="module")
