@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import islice, permutations
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,10 @@ from symgrad.passes.rules import number, simplest
 
 CAUSES = frozenset(("exp", "expm1", "sigmoid", "tanh"))
 """The ops without which no rule applies."""
-DEEPEST = 24
-"""How many products in each other are looked through."""
+DEEPEST, MOST_FACTORS = 24, 64
+"""How many products in each other are looked through, and how many factors are looked at."""
+_TELLING = ("exp", "expm1", "sigmoid", "add", "sub", "sum")
+"""The ops of factors that rules are about."""
 _MOVES = ("expand", "reshape")
 _PRODUCTS = ("mul", "div", "neg", "square", "reciprocal", *_MOVES)
 _Replaced = dict[tuple[Node, bool], Node]
@@ -129,23 +131,27 @@ class Forms:
         pair = self.operands(node, "sub")
         return pair[1] if pair and _is_one(pair[0]) else None
 
-    def factors(
+    def factors(self, node: Node) -> list[Factor]:
+        """The factors of a product that rules are about."""
+        found = islice(self._factors(node), MOST_FACTORS)
+        return [one for one in found if one.node.op in _TELLING]
+
+    def _factors(
         self, node: Node, above: bool = True, path: tuple[Node, ...] = (), depth: int = 0
     ) -> Iterator[Factor]:
-        """The factors of a product."""
         yield Factor(node, above, path)
         if node.op not in _PRODUCTS or depth == DEEPEST:
             return
         if node.op in _MOVES:
             path = (*path, node)
         for place, arg in enumerate(node.args):
-            yield from self.factors(arg, above == _is_above(node, place), path, depth + 1)
+            yield from self._factors(arg, above == _is_above(node, place), path, depth + 1)
 
     def put(self, node: Node, replaced: _Replaced, above: bool = True, depth: int = 0) -> Node:
         """A product with other factors.  Each is replaced once, and then taken out of the table."""
         if (node, above) in replaced:
             return replaced.pop((node, above))
-        if node.op not in _PRODUCTS or depth == DEEPEST:
+        if not replaced or node.op not in _PRODUCTS or depth == DEEPEST:
             return node
         args = [
             self.put(arg, replaced, above == _is_above(node, place), depth + 1)
@@ -251,7 +257,7 @@ def _log_of_reciprocal(forms: Forms, node: Node) -> Node | None:
 
 def _quotient(forms: Forms, node: Node) -> Node | None:
     """A factor and what it is divided by, as one factor: ``_PAIRS``, and shifted sums."""
-    factors = list(forms.factors(node))
+    factors = forms.factors(node)
     above = [one for one in factors if one.above]
     below = [one for one in factors if not one.above]
     for one, other in permutations(above, 2):

@@ -96,7 +96,10 @@ def _above(border: Collection[Node], *nodes: Node) -> list[Node]:
 
 
 def _varies(node: Node) -> bool:
-    return any(one.op == "input" for one in ancestors([node]))
+    """Is it no number?"""
+    while node.op == "expand":
+        (node,) = node.args
+    return node.op != "constant"
 
 
 def _is_smooth(node: Node) -> bool:
