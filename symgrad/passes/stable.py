@@ -21,11 +21,11 @@ from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.record import apply
 from symgrad.passes.rules import number, simplest
 
-CAUSES = frozenset(("exp", "expm1", "sigmoid", "tanh"))
+CAUSES = frozenset(("exp", "expm1", "sigmoid", "tanh", "cosh"))
 """The ops without which no rule applies."""
 DEEPEST, MOST_FACTORS = 24, 64
 """How many products in each other are looked through, and how many factors are looked at."""
-_TELLING = ("exp", "expm1", "sigmoid", "add", "sub", "sum")
+_TELLING = ("exp", "expm1", "sigmoid", "sinh", "cosh", "add", "sub", "sum")
 """The ops of factors that rules are about."""
 _MOVES = ("expand", "reshape")
 _PRODUCTS = ("mul", "div", "neg", "square", "reciprocal", *_MOVES)
@@ -102,7 +102,10 @@ class Forms:
     # -- patterns
 
     def exponentials(self, node: Node) -> tuple[Node | None, Node | None] | None:
-        """``x`` and ``y`` of ``exp(x) + exp(y)``; None stands for 0, whose exponential is 1."""
+        """``x`` and ``y`` of ``exp(x) + exp(y)``; None stands for 0, whose exponential is 1.
+
+        A positive number is the exponential of its logarithm.
+        """
         pair = self.operands(node, "add")
         return self._of_exponentials(pair) if pair else None
 
@@ -114,10 +117,21 @@ class Forms:
         return self._of_exponentials(pair) if pair else None
 
     def _of_exponentials(self, pair: Sequence[Node]) -> tuple[Node | None, Node | None] | None:
-        found = [None if _is_one(one) else self.of(one, "exp") for one in pair]
-        if any(x is None and not _is_one(one) for x, one in zip(found, pair, strict=True)):
+        if all(number(one) is not None for one in pair):
             return None
-        return None if found == [None, None] else (found[0], found[1])
+        first, second = (self._logarithm(one) for one in pair)
+        if first is pair[0] or second is pair[1]:
+            return None
+        return first, second
+
+    def _logarithm(self, node: Node) -> Node | None:
+        """``x`` of ``exp(x)``, None for 1; the node itself where it is neither."""
+        value = number(node)
+        if value is None:
+            return self.of(node, "exp") or node
+        if value == 1:
+            return None
+        return apply("log", node) if value > 0 else node
 
     def less(self, x: Node | None, y: Node | None) -> Node:
         """``x - y``, where None is 0."""
@@ -169,13 +183,16 @@ class Forms:
         return self.build(node.op, *args, **node.attributes)
 
     def sum_of_exponentials(self, node: Node) -> Node | None:
-        """``x`` of ``sum(exp(x))`` that is not shifted by the greatest ``x`` yet."""
+        """``x`` of ``sum(exp(x)*y)`` that is not shifted by the greatest ``x`` yet."""
         inner = self.of(node, "sum")
-        x = None if inner is None else self.of(inner, "exp")
+        if inner is None:
+            return None
+        found = (one.node for one in self.factors(inner) if one.above and not one.path)
+        x = next((one.args[0] for one in found if one.op == "exp"), None)
         return None if x is None or _is_shifted(x) else x
 
     def shift(self, total: Node, x: Node) -> tuple[Node, Node]:
-        """The shift of ``sum(exp(x))``, which is finite, and the sum of the shifted."""
+        """The greatest ``x`` of a sum, as a finite number, and ``exp(x)`` shifted by it."""
         axes = total.attributes["axes"]
         greatest = apply("amax", x, axes=axes)
         end = float(np.finfo(str(x.dtype)).max)
@@ -184,7 +201,14 @@ class Forms:
         shift = apply("shift", greatest)
         kept = tuple(Dim.of(1) if axis in axes else size for axis, size in enumerate(x.shape))
         wide = x.graph.expand(apply("reshape", shift, shape=kept), x.shape)
-        return shift, apply("sum", apply("exp", x - wide), axes=axes)
+        return shift, apply("exp", x - wide)
+
+    def shifted(self, node: Node, x: Node, exp: Node) -> Node:
+        """``exp(x)`` or ``sum(exp(x)*y)`` with ``exp`` for ``exp(x)``."""
+        if node.op == "exp":
+            return exp
+        (inner,) = node.args
+        return apply("sum", self.put(inner, {(apply("exp", x), True): exp}), **node.attributes)
 
 
 Rule = Callable[[Forms, Node], "Node | None"]
@@ -230,7 +254,8 @@ def _log_of_product(forms: Forms, node: Node) -> Node | None:
             return x if _is_one(rest) else forms.build("add", x, forms.build("log", rest))
         x = forms.sum_of_exponentials(one.node)
         if x is not None:
-            shift, total = forms.shift(one.node, x)
+            shift, exp = forms.shift(one.node, x)
+            total = forms.shifted(one.node, x, exp)
             rest = forms.build("log", forms.put(arg, {(one.node, one.above): total}))
             for move in reversed(one.path):
                 shift = apply(move.op, shift, **move.attributes)
@@ -245,6 +270,15 @@ def _log_of_excess(forms: Forms, node: Node) -> Node | None:
         return None
     rest = forms.build("neg", forms.build("expm1", forms.build("neg", x)))
     return forms.build("add", x, forms.build("log", rest))
+
+
+def _log_of_cosh(forms: Forms, node: Node) -> Node | None:
+    """``log(cosh(x))`` is ``logaddexp(x, -x) - log(2)``."""
+    x = forms.of(node.args[0], "cosh")
+    if x is None:
+        return None
+    two = apply("log", x.graph.lift(2.0, x))
+    return forms.build("sub", forms.build("logaddexp", x, forms.build("neg", x)), two)
 
 
 def _log_of_reciprocal(forms: Forms, node: Node) -> Node | None:
@@ -305,7 +339,9 @@ def _share(forms: Forms, above: Node, below: Node) -> Node | None:
 
 
 def _tangent(forms: Forms, above: Node, below: Node) -> Node | None:
-    """``(exp(x) - exp(y))/(exp(x) + exp(y))`` is ``tanh((x - y)/2)``."""
+    """``(exp(x) - exp(y))/(exp(x) + exp(y))`` is ``tanh((x - y)/2)``, as is ``sinh/cosh``."""
+    if above.op == "sinh" and forms.of(below, "cosh") is above.args[0]:
+        return forms.build("tanh", above.args[0])
     pair = forms.exponentials(below)
     found = None if pair is None else forms.difference(above)
     if pair is None or found is None or set(pair) != set(found):
@@ -328,12 +364,13 @@ def _bose(forms: Forms, above: Node, below: Node) -> Node | None:
 
 
 def _shifted(forms: Forms, node: Node, one: Factor, other: Factor) -> Node | None:
-    """``exp(x)/sum(exp(x))`` is that of the shifted ``x``."""
+    """``exp(x)`` or ``sum(exp(x)*z)``, divided by ``sum(exp(x)*y)``: those of the shifted ``x``."""
     x = forms.sum_of_exponentials(other.node)
-    if x is None or one.path or forms.of(one.node, "exp") is not x:
+    if x is None or x not in (forms.of(one.node, "exp"), forms.sum_of_exponentials(one.node)):
         return None
-    _, total = forms.shift(other.node, x)
-    return forms.put(node, {(one.node, True): total.args[0], (other.node, False): total})
+    _, exp = forms.shift(other.node, x)
+    above, below = (forms.shifted(each.node, x, exp) for each in (one, other))
+    return forms.put(node, {(one.node, True): above, (other.node, False): below})
 
 
 # -- what cancels, where nothing more is computed
@@ -385,7 +422,8 @@ _PAIRS: tuple[Callable[[Forms, Node, Node], Node | None], ...] = (
     _share, _tangent, _bose,
 )  # fmt: skip
 RULES: dict[str, tuple[Rule, ...]] = {
-    "log1p": (_log1p,), "log": (_log, _log_of_excess, _log_of_product, _log_of_reciprocal),
+    "log1p": (_log1p,),
+    "log": (_log, _log_of_excess, _log_of_cosh, _log_of_product, _log_of_reciprocal),
     "mul": (_quotient,), "div": (_quotient,), "reciprocal": (_logistic,),
     "sub": (_less_sigmoid, _less_exponential, _less_tanh, _less_softplus),
 }  # fmt: skip

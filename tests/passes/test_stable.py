@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,6 +11,7 @@ import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 import symgrad as sg
 from symgrad.frontend.trace import trace_request
@@ -18,7 +20,7 @@ from symgrad.ir.dtype import float64
 from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.types import TensorType
-from symgrad.kernels import OpPlan, plan
+from symgrad.kernels import OpPlan, plan, with_backward
 from symgrad.ops.record import apply
 from symgrad.passes import stable
 from symgrad.passes.evaluate import evaluate
@@ -76,6 +78,15 @@ ELEMENTWISE = [
     Form("1 - tanh(x)^2", lambda x: 1 - sg.tanh(x) ** 2, lambda m, x: m.cosh(x) ** -2),
     Form("x/(exp(x) - 1)", lambda x: x / (sg.exp(x) - 1), lambda m, x: x / (m.exp(x) - 1)),
     Form("x/expm1(x)", lambda x: x / sg.expm1(x), lambda m, x: x / (m.exp(x) - 1)),
+    Form("log(cosh(x))", lambda x: sg.log(sg.cosh(x)), lambda m, x: m.log(m.cosh(x))),
+    Form("sinh(x)/cosh(x)", lambda x: sg.sinh(x) / sg.cosh(x), lambda m, x: m.tanh(x)),
+    Form("log(2 + exp(x))", lambda x: sg.log(2 + sg.exp(x)), lambda m, x: m.log(2 + m.exp(x))),
+    Form("exp(x)/(3 + exp(x))", lambda x: sg.exp(x) / (3 + sg.exp(x)),
+         lambda m, x: m.exp(x) / (3 + m.exp(x))),
+    Form("(exp(2x) - 1)/(exp(2x) + 1)", lambda x: (sg.exp(2 * x) - 1) / (sg.exp(2 * x) + 1),
+         lambda m, x: m.tanh(x)),
+    Form("(1 - exp(-2x))/(1 + exp(-2x))", lambda x: (1 - sg.exp(-2 * x)) / (1 + sg.exp(-2 * x)),
+         lambda m, x: m.tanh(x)),
     Form("(exp(x) - exp(-x))/(exp(x) + exp(-x))",
          lambda x: (sg.exp(x) - sg.exp(-x)) / (sg.exp(x) + sg.exp(-x)), lambda m, x: m.tanh(x)),
 ]  # fmt: skip
@@ -87,6 +98,12 @@ ROWS = [
          lambda m, x, i: m.log(sum(map(m.exp, x)))),
     Form("log(mean(exp(x)))", lambda x: sg.log(sg.exp(x).mean(-1, keepdim=True)),
          lambda m, x, i: m.log(sum(map(m.exp, x)) / len(x))),
+    Form("log(sum(exp(x)(1 + x^2)))",
+         lambda x: sg.log((sg.exp(x) * (1 + x * x)).sum(-1, keepdim=True)),
+         lambda m, x, i: m.log(sum(m.exp(v) * (1 + v * v) for v in x))),
+    Form("sum(x exp(x))/sum(exp(x))",
+         lambda x: (sg.exp(x) * x).sum(-1, keepdim=True) / sg.exp(x).sum(-1, keepdim=True),
+         lambda m, x, i: sum(m.exp(v) * v for v in x) / sum(map(m.exp, x))),
     Form("exp(x)/sum(exp(x))", lambda x: sg.exp(x) / sg.exp(x).sum(-1, keepdim=True),
          lambda m, x, i: m.exp(x[i]) / sum(map(m.exp, x))),
     Form("log(exp(x)/sum(exp(x)))",
@@ -314,6 +331,14 @@ def test_what_is_not_the_same_is_refused(name: str) -> None:
     assert not is_same(*FALSE[name](_leaf(graph, "x"), _leaf(graph, "y")))
 
 
+def test_products_of_products_are_looked_at_up_to_a_number_of_factors() -> None:
+    graph = Graph()
+    x = apply("exp", _leaf(graph, "x"))
+    for _ in range(60):
+        x = x * (x + 1.0) / (x * 2.0)
+    assert len(Forms(is_same).factors(x)) <= stable.MOST_FACTORS
+
+
 def test_a_wrong_rule_puts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(forms: Forms, node: Node) -> Node | None:
         x = forms.of(node.args[0], "exp")
@@ -348,6 +373,48 @@ def test_random_graphs_keep_their_values(example: Example) -> None:
     (found,) = restated(graphs, forms).cases
     assert _finite(example, found.outputs, outputs)
     assert is_restated(graphs, replace(graphs, cases=(found,)), forms.steps)
+
+
+@given(st.integers(0, 2**32))
+def test_random_programs_of_exponentials_keep_values_and_gradients(seed: int) -> None:
+    graphs = _of_exponentials(random.Random(seed))
+    forms = Forms(is_same)
+    found = restated(graphs, forms)
+    assert is_restated(graphs, found, forms.steps)
+    (old,), (new,) = with_backward(graphs).cases, found.cases
+    points = np.meshgrid([-2.3, -0.4, 0.3, 1.7], [-1.9, -0.2, 0.6, 2.1])
+    feeds = dict(
+        zip(("x", "y", "g"), [one.ravel() for one in [*points, points[0] + 3]], strict=True)
+    )
+    for left, right in zip(_computed(new), _computed(old), strict=True):
+        with np.errstate(all="ignore"):
+            (one,) = evaluate([left], {n: feeds[n] for n in left.graph.inputs}, {"n": 16})
+            (other,) = evaluate([right], {n: feeds[n] for n in right.graph.inputs}, {"n": 16})
+        there = np.isfinite(other)
+        size = np.abs(other[there]).max(initial=1)
+        np.testing.assert_allclose(one[there], other[there], rtol=1e-5, atol=1e-7 * size)
+
+
+def _computed(case: FunctionCase) -> list[Node]:
+    nodes = [*case.outputs, *(one.node for one in case.gradients)]
+    return [node for node in nodes if node is not None]
+
+
+def _of_exponentials(source: random.Random) -> FunctionGraphs:
+    """A program in which forms are likely."""
+    graph = Graph()
+    x, y, cotangent = (_leaf(graph, name) for name in ("x", "y", "g"))
+    nodes, exps = [x, y, -x], [apply("exp", one) for one in (x, y, -x)]
+    for _ in range(source.randint(3, 9)):
+        a, b = source.choice(nodes + exps), source.choice(nodes + exps)
+        e, f = source.choice(exps), source.choice(exps)
+        op = source.choice(("log", "log1p", "sigmoid", "square", "reciprocal", "tanh"))
+        made = (1.0 + e, e + f, e - 1.0, e - f, a * b, a / b, a / (e + f), 1.0 - b, a - b)
+        nodes.append(apply(op, a) if source.random() < 0.4 else source.choice(made))
+        if source.random() < 0.3:
+            exps.append(apply("exp", source.choice(nodes)))
+    case = FunctionCase((), graph, (x, y), (nodes[-1],), ("z",), (cotangent,), (), ())
+    return FunctionGraphs("Random", None, (case,), ("x", "y"), ("x", "y"), derived=True)
 
 
 def _finite(example: Example, found: Sequence[Node], wanted: Sequence[Node]) -> bool:
