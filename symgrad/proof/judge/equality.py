@@ -7,6 +7,7 @@ method, under which conditions; or why that is not known.
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -333,6 +334,11 @@ def _resting(
             nonzero.append(obligation.base)
             required.append(Requirement(obligation.rule, "!=", obligation.base))
     exceptions = list(dict.fromkeys(exceptions))
+    met = next((one for one in exceptions if _is_met(one)), None)
+    if met is not None:
+        said = f"it is shown without a term that every input has, where {text.of(met)} is 0"
+        failed = Equality(False, reason=said, work=result.context.work)
+        return _Resting(failed, (met,), is_told)
     conditions += witness.exceptional(exceptions, required, result.context, text)
     context = _apart_from(exceptions, result.context)
     restricted, known = domain_conditions(required, context, leaves, graph, families)
@@ -346,6 +352,21 @@ def _resting(
         known=tuple(known),
     )  # fmt: skip
     return _Resting(equality, (*exceptions, *nonzero), is_told)
+
+
+def _is_met(exception: Poly) -> bool:
+    """Is it 0 for indices of a sum, so that no input is without the exception?
+
+    Of the gradient's own indices, it leaves out elements, which is said.
+    """
+    return any(
+        atom.kind == kinds.INDEX and not _OWN_INDEX.fullmatch(str(atom.data[0]))
+        for atom in exception.free
+    )
+
+
+_OWN_INDEX = re.compile(r"p\d+")
+"""The names of ``gradient_indices``."""
 
 
 def _apart_from(exceptions: Sequence[Poly], context: Proof) -> Proof:
