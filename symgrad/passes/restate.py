@@ -3,7 +3,8 @@
 In: a Function, and what is put for each of its nodes.  Out: the Function with these.
 
 A derived backward is the derivative of what was put.  A hand-written one reads what forward saves
-as it is: what is put for its nodes does not look below that.
+as it is: what is put for its nodes does not look below that.  What backward compares with what was
+made of it has the same bits on both sides: nothing is put there.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from symgrad.autodiff import vjp
 from symgrad.ir.function import FunctionCase, FunctionGraphs, Gradient
 from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.rewrite import rewrite
+from symgrad.ops.compared import compared
 from symgrad.passes.rules import simplest
 
 Put = Callable[[Node, Mapping[Node, int]], Node]
@@ -65,7 +67,7 @@ def _copied(case: FunctionCase, graph: Graph) -> FunctionCase:
 
 
 def _case(graphs: FunctionGraphs, case: FunctionCase, put: Put) -> FunctionCase:
-    if case.problem is not None:
+    if case.problem is not None or (not graphs.derived and _compares(case)):
         return case
     new = _put([*case.outputs, *case.saved], {}, put)
     forward = replace(
@@ -73,9 +75,16 @@ def _case(graphs: FunctionGraphs, case: FunctionCase, put: Put) -> FunctionCase:
         saved=tuple(new[node] for node in case.saved),
     )  # fmt: skip
     if graphs.derived:
-        return _backward(derived(graphs, forward), {}, put)
+        found = derived(graphs, forward)
+        return found if _compares(found) else _backward(found, {}, put)
     hidden = {node: node.graph.apply("detach", new[node]) for node in case.saved}
     return _backward(forward, hidden, put)
+
+
+def _compares(case: FunctionCase) -> bool:
+    """Does backward compare what forward computed with what was made of it?"""
+    gradients = [one.node for one in case.gradients if one.node is not None]
+    return bool(compared(ancestors(gradients)))
 
 
 def _backward(case: FunctionCase, hidden: Mapping[Node, Node], put: Put) -> FunctionCase:

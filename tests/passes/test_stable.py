@@ -288,6 +288,39 @@ def test_a_hand_written_backward_has_stable_forms() -> None:
     assert "div" not in _ops(gradient.node)
 
 
+class Greatest(sg.Function):
+    """The greatest softplus of a row; backward looks for where it is."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        e = sg.exp(x)
+        greatest = sg.log(1 + e).amax(-1, keepdim=True)
+        ctx.save_for_backward(e, greatest)
+        return greatest
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        e, greatest = ctx.saved_tensors
+        return sg.where(sg.log(1 + e) == greatest, grad * e / (1 + e), 0.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("derived", [False, True])
+def test_what_is_compared_with_its_maximum_is_found(derived: bool) -> None:
+    def program(x: Any) -> Any:
+        return sg.log(1 + sg.exp(x)).amax(-1, keepdim=True)
+
+    function = _function(program) if derived else Greatest
+    op = sg.compile(function, "f32[n m]", allow=("REFUTED", "UNDECIDED"))
+    x = np.random.default_rng(0).standard_normal((500, 7)).astype(np.float32)
+    y: Any
+    y, residuals = op.forward(x)
+    gradient: Any
+    (gradient,) = op.backward(residuals, np.ones_like(y))
+    assert (np.argmax(gradient, -1) == np.argmax(x, -1)).all()
+    assert (np.count_nonzero(gradient, -1) >= 1).all()
+
+
 def test_what_is_traced_stays_as_it_is() -> None:
     graphs = _traced(Again, "f32[n]")
     nodes = [len(case.graph.nodes) for case in graphs.cases]
