@@ -2,15 +2,7 @@
  * Branches, written by symgrad.
  * Backward PROVED for all real alpha, all integer factor.
  */
-#include <math.h>
-#include <stdint.h>
-
-#ifndef _OPENMP
-#pragma GCC diagnostic ignored "-Wunknown-pragmas"
-#endif
-
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
-#define BLOCK 4096 /* elements: vectors end at the same places for any number of threads */
+#include "_prelude.h"
 
 int64_t branches_forward_case0_workspace(int64_t n, int64_t m)
 {
