@@ -61,6 +61,7 @@ from symgrad.ir.dim import Dim, Size
 from symgrad.ir.dtype import bool_, int64
 from symgrad.ir.function import FunctionGraphs, SizeCondition
 from symgrad.ir.graph import Node, ancestors
+from symgrad.passes.rules import number
 from symgrad.shapes.candidates import (
     ABSENT,
     MORE_VALUES,
@@ -556,7 +557,9 @@ class _Search:
         trial, graphs = self._forward(chosen)
         if trial is None or graphs is None or not self._has_gradients(trial, graphs):
             return None
-        if any(_calls_what_is_no_function(case.problem) for case in graphs.cases):
+        if _calls_what_is_no_function(graphs) or (
+            any(one.is_value and one.value == 0 for one in chosen) and _divides_by_zero(graphs)
+        ):
             return None
         if wanted and (_takes_no_floats(graphs) or not wanted <= _with_gradient(graphs)):
             return None
@@ -906,10 +909,22 @@ def _takes_no_floats(graphs: FunctionGraphs) -> bool:
     return any(isinstance(case.problem, kinds) for case in graphs.cases)
 
 
-def _calls_what_is_no_function(problem: SymgradError | None) -> bool:
+def _calls_what_is_no_function(graphs: FunctionGraphs) -> bool:
     """Does backward call an argument?  Then that is a function, which nothing stands for."""
-    cause = None if problem is None else problem.__cause__
-    return isinstance(cause, TypeError) and str(cause).endswith("object is not callable")
+    causes = [case.problem.__cause__ for case in graphs.cases if case.problem is not None]
+    return any(
+        isinstance(cause, TypeError) and str(cause).endswith("object is not callable")
+        for cause in causes
+    )
+
+
+def _divides_by_zero(graphs: FunctionGraphs) -> bool:
+    """Is something divided by the number 0?  A plain value that makes it so is not meant."""
+    roots = [node for case in graphs.cases for node in case.outputs]
+    roots += [one.returned for case in graphs.cases for one in case.gradients if one.returned]
+    return any(
+        node.op in ("div", "reciprocal") and number(node.args[-1]) == 0 for node in ancestors(roots)
+    )
 
 
 def _is_float(one: Candidate) -> bool:

@@ -561,6 +561,17 @@ def test_other_values_of_what_has_no_default_are_judged(wrong: int) -> None:
     assert (judged.verdict, inferred(judged)) == (refuted, f"x[n, m], n = {wrong}")
 
 
+@pytest.mark.parametrize("factor", [1, 2])
+def test_no_number_is_chosen_by_which_something_is_divided_at_0(factor: int) -> None:
+    def forward(ctx: Any, x: Any, n: Any) -> Any:
+        ctx.n = n
+        return x / float(n)
+
+    judged = judge(op(forward, lambda ctx, grad: (factor * grad / float(ctx.n), None)))
+    assert judged.verdict == ("PROVED" if factor == 1 else "REFUTED")
+    assert "n = 0" not in judged.inferred
+
+
 class _Reversed(sg.Function):
     @staticmethod
     def forward(ctx, x, alpha):
