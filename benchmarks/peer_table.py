@@ -13,6 +13,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from benchmarks.peer_rows import ROWS
+
 Cell = dict[str, Any]
 TABLE = Path(__file__).with_name("PEERS.md")
 FORMS = "symgrad", "symgrad out="  # what is ours in a line: fresh outputs, or in place
@@ -36,13 +38,19 @@ COLUMNS = (
 def write(lines: Sequence[Cell]) -> None:
     """Write the table of a log."""
     machines = {line["cell"][1]: line for line in lines if line["cell"][0] == "machine"}
-    cells = [line for line in lines if line["cell"][0] != "machine"]
+    cells = sorted((line for line in lines if line["cell"][0] != "machine"), key=_place)
     done = [line for line in cells if "times" in line]
     parts = [HEAD, _machine(machines), _summary(done), COLUMNS]
     parts += [_line(line, machines[line["cell"][3]]) for line in done]
     parts += [f"\nNot measured: {_named(line)}: {line['failed']}\n" for line in cells
               if "failed" in line]  # fmt: skip
     TABLE.write_text("".join(parts))
+
+
+def _place(line: Cell) -> tuple[int, str, int, int]:
+    """By threads and dtypes, then as rows are listed, then by sizes."""
+    name, elements, dtype, threads = line["cell"]
+    return threads, dtype, [row.name for row in ROWS].index(name), elements
 
 
 def _machine(machines: dict[int, Cell]) -> str:

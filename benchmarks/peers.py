@@ -114,18 +114,18 @@ def of_jax(row: Row, inputs: list[np.ndarray], cotangent: Any) -> Step:
     real = [place for place, (_, below) in enumerate(row.inputs) if not below]
 
     @jax.jit
-    def both(leaves: Any, cotangent: Any) -> Any:
+    def both(arrays: Any, cotangent: Any) -> Any:
         def of_leaves(*leaves: Any) -> Any:
             given = list(arrays)
             for place, leaf in zip(real, leaves, strict=True):
                 given[place] = leaf
             return forward(*given)
 
-        value, pullback = jax.vjp(of_leaves, *leaves)
+        value, pullback = jax.vjp(of_leaves, *(arrays[place] for place in real))
         return value, pullback(cotangent)
 
-    leaves, given = [arrays[place] for place in real], jax.numpy.asarray(cotangent)
-    return lambda: jax.block_until_ready(both(leaves, given))[1]
+    given = jax.numpy.asarray(cotangent)
+    return lambda: jax.block_until_ready(both(arrays, given))[1]
 
 
 def contestants(
