@@ -71,6 +71,8 @@ def _shared(where: str, value: Any) -> NDArray:
     """An array on the memory of a tensor of another library.  Raises KernelTypeError."""
     try:
         return numpy.from_dlpack(value)
+    except RecursionError:  # one of RuntimeError; what is called again and again has to end
+        raise
     except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as error:
         name = f"{type(value).__module__}.{type(value).__qualname__}"
         hint = "copy it into an array of NumPy"

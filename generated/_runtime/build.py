@@ -28,13 +28,13 @@ from .binding import binding, declarations, dispatch
 from .blas import Blas, find_blas
 from .compiler import PREFIX_MAP, Compiler, find_compiler, start
 from .digests import (
-    SOURCE_MARK,
     STABLE,
     SUFFIX,
     digest,
     file_digest,
     library_name,
     source_digest,
+    stamp,
 )
 
 _X86_LEVELS = (("v4", "-march=x86-64-v4"), ("v3", "-march=x86-64-v3"), ("base", "-march=x86-64"))
@@ -42,7 +42,6 @@ _X86_LEVELS = (("v4", "-march=x86-64-v4"), ("v3", "-march=x86-64-v3"), ("base", 
 _STRICT = ("-Werror=incompatible-pointer-types", "-Werror=implicit-function-declaration")
 _STABLE_API = "-DPy_LIMITED_API=0x030a0000"  # the oldest Python that is supported
 _MOST_LINES = 12
-_SOURCE = f'const char symgrad_source[] = "{SOURCE_MARK}";\n'
 
 
 def build_cached(
@@ -81,10 +80,10 @@ def build_beside(folder: Path, op: Op, texts: Mapping[str, str], *, portable: bo
     """
     made = cache.door(build_cached(op, texts, portable=portable))
     target = folder / made.name
-    stamp = {"library": file_digest(made), "source": source_digest(op, texts)}
+    stamped = stamp(made.read_bytes(), source_digest(op, texts))
     with cache.scratch() as work:
         note = work / f"{made.name}.json"
-        note.write_text(json.dumps(stamp, indent=1) + "\n", encoding="utf-8")
+        note.write_text(json.dumps(stamped, indent=1) + "\n", encoding="utf-8")
         cache.replace_file(made, target)
         cache.replace_file(note, folder / note.name)
     return target
@@ -119,8 +118,6 @@ def compile_into(
             ]
         else:
             objects.append(_command(compiler, file, flags))
-    (folder / "symgrad-source.c").write_text(_SOURCE % source_digest(op, texts), encoding="utf-8")
-    objects.append(_command(compiler, "symgrad-source.c", _no_paths(compiler, folder)))
     if levels:
         text = dispatch(op, tuple(level for level, _ in levels))
         (folder / "symgrad-dispatch.c").write_text(text, encoding="utf-8")

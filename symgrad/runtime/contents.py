@@ -21,7 +21,7 @@ from symgrad.runtime import cache
 from symgrad.runtime.blas import find_blas
 from symgrad.runtime.build import compile_into
 from symgrad.runtime.compiler import find_compiler
-from symgrad.runtime.digests import file_digest, library_name, source_digest
+from symgrad.runtime.digests import file_digest, library_name, source_digest, stamp
 from symgrad.runtime.package import RUNTIME
 
 _BYTECODE = "__pycache__"
@@ -86,8 +86,9 @@ def built_otherwise(folder: Path, op: Op, texts: Mapping[str, str], there: Conte
         return f"{note} lies there without its library"
     made = there.digests[library]
     try:
-        stamp = json.loads((folder / note).read_text(encoding="utf-8"))
-        if stamp != {"library": made, "source": source_digest(op, texts)}:
+        stamped = json.loads((folder / note).read_text(encoding="utf-8"))
+        data = (folder / library).read_bytes()
+        if stamped != stamp(data, source_digest(op, texts)):
             return f"{note} does not tell what {library} was built from"
         if any(_digest_built(op, texts, portable) == made for portable in (True, False)):
             return ""

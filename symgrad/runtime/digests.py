@@ -6,6 +6,7 @@ In: text, a path or an ``Op``.  Out: SHA-256 in hexadecimal; a file name.
 from __future__ import annotations
 
 import hashlib
+import struct
 import sysconfig
 from collections.abc import Mapping
 from importlib.machinery import EXTENSION_SUFFIXES
@@ -26,10 +27,6 @@ def _suffix() -> str:
 
 
 SUFFIX = _suffix()
-
-
-SOURCE_MARK = "symgrad:%s"
-"""Stands in a library, with the digest of its source."""
 
 
 def library_name(op: Op) -> str:
@@ -60,6 +57,34 @@ def bytes_digest(data: bytes) -> str:
 def file_digest(path: Path) -> str:
     """The digest of a file's bytes.  OSError where it cannot be read."""
     return bytes_digest(path.read_bytes())
+
+
+def stamp(data: bytes, source: str) -> dict[str, str]:
+    """What lies beside a library with these bytes, which was built from ``source``."""
+    return {"library": bytes_digest(data), "code": code_digest(data), "source": source}
+
+
+_CHANGED = (b".got", b".interp")
+
+
+def code_digest(data: bytes) -> str:
+    """The digest of an ELF file's code and data, which auditwheel and strip leave as they are.
+
+    Empty for other files.  Raises struct.error, IndexError or ValueError for a damaged one.
+    """
+    if data[:6] != b"\x7fELF\x02\x01":
+        return ""
+    (first,) = struct.unpack_from("<Q", data, 0x28)
+    size, count, names = struct.unpack_from("<HHH", data, 0x3A)
+    headers = [struct.unpack_from("<IIQQQQ", data, first + size * one) for one in range(count)]
+    start = headers[names][4]
+    found = hashlib.sha256()
+    for name, kind, flags, _, place, held in headers:
+        word = data[start + name : data.index(b"\0", start + name)]
+        if kind == 1 and flags & 2 and not word.startswith(_CHANGED):  # PROGBITS, ALLOC
+            found.update(b"%s:%d:" % (word, held))
+            found.update(data[place : place + held])
+    return found.hexdigest()
 
 
 def source_digest(op: Op, texts: Mapping[str, str]) -> str:

@@ -23,8 +23,8 @@ from symgrad.forks import forks_wait
 from symgrad.runtime import threads
 from symgrad.runtime.blas import find_blas, preload
 from symgrad.runtime.digests import (
-    SOURCE_MARK,
     bytes_digest,
+    code_digest,
     library_name,
     programs_name,
     source_digest,
@@ -116,6 +116,8 @@ def _texts_beside(op: Op, folder: Path) -> dict[str, str]:
             texts[name] = (folder / name).read_text(encoding="utf-8")
     except OSError as error:
         raise ImportError(f"{op.name}: {folder / name} is missing; rebuild the package") from error
+    except UnicodeDecodeError as error:
+        raise ImportError(f"{op.name}: {folder / name} is damaged; rebuild the package") from error
     return texts
 
 
@@ -135,18 +137,14 @@ def _is_fresh(path: Path, source: str) -> bool:
         stamp = json.loads(path.with_name(f"{path.name}.json").read_text(encoding="utf-8"))
         data = path.read_bytes()
         as_built = stamp["library"] == bytes_digest(data)
-        return bool(stamp["source"] == source and (as_built or _rewritten(data, source)))
+        rewritten = bool(stamp["code"]) and stamp["code"] == code_digest(data)
+        return bool(stamp["source"] == source and (as_built or (rewritten and _is_whole(data))))
     except Exception:  # the note may hold any bytes
         return False
 
 
-def _rewritten(data: bytes, source: str) -> bool:
-    """Is it a library of this source that auditwheel or strip has changed since, and whole?
-
-    All segments of the ELF file lie inside of it.
-    """
-    if data[:6] != b"\x7fELF\x02\x01" or (SOURCE_MARK % source).encode() not in data:
-        return False
+def _is_whole(data: bytes) -> bool:
+    """Do all segments of an ELF file lie inside of it?"""
     (first,) = struct.unpack_from("<Q", data, 0x20)
     size, count = struct.unpack_from("<HH", data, 0x36)
     headers = [struct.unpack_from("<IIQQQQ", data, first + size * one) for one in range(count)]
