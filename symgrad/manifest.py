@@ -22,7 +22,7 @@ from symgrad.emission import EmittedOp, fallback
 from symgrad.frontend.request import Request
 from symgrad.frontend.spec import TensorSpec
 from symgrad.ir.function import FunctionGraphs
-from symgrad.ir.printer import graph_text
+from symgrad.ir.printer import function_text
 from symgrad.kernels import OpPlan
 from symgrad.proof.digests import Sides, backward_digest, forward_digest, normal_forms
 from symgrad.proof.report.rendering import supposing
@@ -104,7 +104,7 @@ def record(
         "static": {name: repr(value) for name, value in request.static},
         "assume": _assume(request),
         "source_sha256": text_digest(graphs.source),
-        "graph_sha256": text_digest("".join(graph_text(case.graph) for case in graphs.cases)),
+        "graph_sha256": text_digest(function_text(graphs)),
         "forward_sha256": forward_digest(graphs),
         "backward_sha256": backward_digest(graphs),
         "proof": _proof(graphs, report),

@@ -13,11 +13,14 @@ Numbers, and numbers broadcast to a shape, stand where they are used.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType
 from symgrad.ir.graph import ConstantValue, Graph, Node, ancestors
+
+if TYPE_CHECKING:
+    from symgrad.ir.function import FunctionGraphs
 
 
 def graph_text(
@@ -40,6 +43,18 @@ def graph_text(
         parts = [_result(name, names[node]) for name, node in wanted.items()]
         lines.append((f"  return {', '.join(parts)}", ""))
     return "\n".join([f"graph({inputs})", *_in_columns(lines)]) + "\n"
+
+
+def function_text(graphs: FunctionGraphs) -> str:
+    """What a Function computes, forward and hand-written backward; nothing else of its graphs."""
+    texts = []
+    for case in graphs.cases:
+        results = dict(zip(case.output_names, case.outputs, strict=True))
+        for one in () if graphs.derived else case.gradients:
+            if one.node is not None:
+                results[f"grad_{one.input}"] = one.node
+        texts.append(graph_text(case.graph, results))
+    return "".join(texts)
 
 
 def fresh_name(wanted: str, taken: Collection[str | None]) -> str:

@@ -38,8 +38,7 @@ from symgrad.frontend.functions.normalization import LayerNorm, LogSoftmax, RMSN
 from symgrad.frontend.table import FUNCTIONS, renamed
 from symgrad.frontend.trace import trace
 from symgrad.ir.dtype import float32, int64
-from symgrad.ir.printer import graph_text
-from symgrad.kernels import with_backward
+from symgrad.ir.printer import function_text
 from symgrad.runtime.op import CompiledOp, shipped_op
 from symgrad.runtime.strict import fall_back
 from symgrad.tensor.plans.derivative import Derivative, Gradients, Kept
@@ -196,9 +195,8 @@ def load(name: str, function: type[Function]) -> CompiledOp:
 
 def digest(function: type[Function]) -> str:
     """The digest of the graphs that a Function traces to, its backward among them."""
-    traced = with_backward(trace(function, batch_rank=None))
-    graphs = "".join(graph_text(case.graph) for case in traced.cases)
-    return hashlib.sha256(graphs.encode()).hexdigest()
+    traced = trace(function, batch_rank=None)
+    return hashlib.sha256(function_text(traced).encode()).hexdigest()
 
 
 @functools.lru_cache(maxsize=4)
