@@ -725,7 +725,7 @@ class _WrittenOut(Substitution):
         super().__init__(families.context, {})
         self.indices_only = False
         self.families = families
-        self._written: dict[str, Element] = {}
+        self._written: dict[str, Poly | None] = {}
 
     def atom(self, atom: Atom) -> Poly:
         """The replacement in an atom; for a power atom, in its base."""
@@ -737,19 +737,38 @@ class _WrittenOut(Substitution):
         """An element of a tensor; of a node that is read as it is, by what it is computed from."""
         if not is_cut(atom.data[0]):
             return leaf(self.context, atom.data[0], indices, atom.data[2])
-        places, value = self._node(atom.data[0])
+        found = self.families.definition(atom.data[0])
+        if found is None:
+            raise Undecided(f"{atom.data[0]} has no index notation")
+        places, value = found
         pairs = zip(places, indices, strict=True)
         here = {place.atom: index for place, index in pairs if place.atom is not None}
-        return substitute(self.context, value, here)
+        anywhere = self._anywhere(atom.data[0], value, frozenset(here))
+        if anywhere is not None:
+            return substitute(self.context, anywhere, here)
+        return self.poly(substitute(self.context, value, here))
 
-    def _node(self, tensor: str) -> Element:
-        """What any element of a cut node becomes: found once, whatever its indices."""
+    def _anywhere(self, tensor: str, value: Poly, places: frozenset[Atom]) -> Poly | None:
+        """What an element of a cut node becomes, found once, whatever its indices.
+
+        None where something is needed that depends on them: it has to hold where they are read.
+        """
         if tensor not in self._written:
-            found = self.families.definition(tensor)
-            if found is None:
-                raise Undecided(f"{tensor} has no index notation")
-            places, value = found
-            self._written[tensor] = places, self.poly(value)
+            context = self.context
+            obligations, requirements = dict(context.obligations), dict(context.requirements)
+            written: Poly | None = self.poly(value)
+            needed = [one.base for one in context.obligations.values()]
+            needed += [one.poly for one in context.requirements.values()]
+            if any(poly.free & places for poly in needed):
+                for key, obligation in context.obligations.items():
+                    if not obligation.base.free & places:
+                        obligations[key] = obligation
+                for named, requirement in context.requirements.items():
+                    if not requirement.poly.free & places:
+                        requirements[named] = requirement
+                context.obligations, context.requirements = obligations, requirements
+                written, self._memo, context.memo = None, {}, {}
+            self._written[tensor] = written
         return self._written[tensor]
 
 
