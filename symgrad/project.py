@@ -21,7 +21,7 @@ from symgrad.errors import BuildError
 from symgrad.runtime.blas import FUNCTIONS
 from symgrad.runtime.compiler import ARITHMETIC
 from symgrad.runtime.libraries import read_op, stems
-from symgrad.runtime.package import PackagedOp, replace_file
+from symgrad.runtime.package import PackagedOp, abandoned, replace_file
 
 MARK = "Written by symgrad build; without this line it is yours, and is not written again."
 VERSION = "0.1.0"
@@ -161,6 +161,8 @@ def write_project(folder: Path, files: Mapping[str, str]) -> list[Path]:
     """Write what is not there, or was written by symgrad; return what was left alone."""
     kept = []
     try:
+        for path in abandoned(folder, files):
+            path.unlink(missing_ok=True)
         for name, text in files.items():
             path = folder / name
             before = path.read_text(encoding="utf-8", errors="replace") if path.exists() else None

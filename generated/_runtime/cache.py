@@ -25,6 +25,7 @@ import atexit
 import importlib
 import json
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -41,6 +42,8 @@ from .trusted import Untrusted, open_folder, open_inside, read_inside
 
 _DIGESTS = "digests.json"
 _TEMPORARY = ".new-"
+BEGUN = re.compile(re.escape(_TEMPORARY) + ".+-[0-9a-f]{16}")
+"""The names of files that are written, until they are whole."""
 _STALE_SECONDS = 24 * 3600
 _LOCK_SECONDS = 600
 # The layout of entries; another layout lives beside it.
@@ -217,19 +220,33 @@ def scratch() -> Iterator[Path]:
         _remove(folder)
 
 
+def beginning(path: Path) -> Path:
+    """Where ``path`` is made: a new name, known before there is anything to clean up."""
+    return path.with_name(f"{_TEMPORARY}{path.name}-{os.urandom(8).hex()}")
+
+
 def replace_file(made: Path, target: Path) -> None:
     """Replace ``target`` by a copy of ``made``, atomically.  Raises CacheError where that fails."""
-    beside = target.with_name(f"{_TEMPORARY}{target.name}-{os.getpid()}")
     try:
-        shutil.copyfile(made, beside)
-        _flush(beside)
-        os.replace(beside, target)
+        try:
+            _replace(made, target)
+        except FileNotFoundError:  # another build took it for what a killed one had left
+            _replace(made, target)
     except OSError as error:
-        _remove(beside)
         raise CacheError(
             f"{target} cannot be written: {error.strerror or error}",
             hint="choose a folder that can be written, or free space",
         ) from error
+
+
+def _replace(made: Path, target: Path) -> None:
+    beside = beginning(target)
+    try:
+        shutil.copyfile(made, beside)
+        _flush(beside)
+        os.replace(beside, target)
+    finally:
+        _remove(beside)
 
 
 def _temporary() -> Path:

@@ -12,17 +12,15 @@ from __future__ import annotations
 import difflib
 import json
 import keyword
-import os
 import re
 import shutil
-import tempfile
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from symgrad.errors import BuildError
+from symgrad.runtime.cache import BEGUN, beginning
 from symgrad.runtime.digests import bytes_digest
 from symgrad.runtime.libraries import MANIFEST
 
@@ -38,6 +36,8 @@ RUNTIME_MODULES = (
 COMMON = ("abi", "errors", "forks", "plain_values")
 # What hands the ops to other frameworks, which are imported when it is.
 EXPORT = ("direct", "jax", "table", "torch")
+# What `__init__.py` gives under these names, whatever ops are called.
+_OWN = ("export_jax", "export_torch", "get_num_threads", "set_num_threads")
 _INIT = '"""What the kernels of this package are called through; copied from symgrad."""\n'
 _IMPORTS = (
     (re.compile(r"^( *)from symgrad\.runtime import ", re.MULTILINE), r"\1from . import "),
@@ -93,7 +93,7 @@ def package_files(
 
     ``init`` is the text of ``__init__.py``; ``manifest`` holds the facts about the whole package
     (versions ...), to which the ops' records and the digests of the files are added.  Raises
-    BuildError for a module name that Python cannot import.
+    BuildError for a module name that Python cannot import, and for one that two ops want.
     """
     files = shared_files(init, {})
     for op in ops:
@@ -103,6 +103,13 @@ def package_files(
             if name in files and not shared:
                 raise BuildError(f"two ops want the file {name}", hint="rename one of them")
             files[name] = text
+    for op in ops:
+        if f"_{op.stem}.py" in files:
+            raise BuildError(
+                f"the library of {op.stem} would be imported in the place of _{op.stem}.py, which"
+                " is another op's",
+                hint="rename one of them",
+            )
     facts = {
         **manifest,
         "ops": {op.stem: dict(op.record) for op in ops},
@@ -118,6 +125,8 @@ def check_stem(stem: str) -> None:
     """Can it be the name of a module?  Raises BuildError."""
     if not stem.isidentifier() or keyword.iskeyword(stem) or stem.startswith("_"):
         raise BuildError(f"{stem!r} cannot be the name of a module", hint="rename the Function")
+    if stem in _OWN:
+        raise BuildError(f"every package has a {stem} of its own", hint="rename the Function")
 
 
 def text_digest(text: str) -> str:
@@ -183,15 +192,18 @@ def _read(path: Path) -> str | None:
 
 
 def _listed(folder: Path) -> list[str]:
-    """The files that the manifest in ``folder`` lists, itself included."""
-    text = _read(folder / MANIFEST)
-    if text is None:
-        return []
+    """The files that the manifest in ``folder`` lists, itself included.
+
+    A damaged manifest lists itself if the runtime lies beside it.  One that somebody else wrote
+    lists nothing.
+    """
     try:
-        names = json.loads(text)["files"]
-        return [MANIFEST, *(name for name in names if _is_inside(name))]
+        facts = json.loads(_read(folder / MANIFEST) or "")
+        if isinstance(facts["ops"], dict) and isinstance(facts["files"], dict):
+            return [MANIFEST, *(name for name in facts["files"] if _is_inside(name))]
     except (ValueError, KeyError, TypeError, RecursionError):
-        return [MANIFEST]
+        pass
+    return [MANIFEST] if _read(folder / RUNTIME / "__init__.py") == _INIT else []
 
 
 def _is_inside(name: object) -> bool:
@@ -200,7 +212,9 @@ def _is_inside(name: object) -> bool:
 
 
 def _stale(folder: Path, files: Mapping[str, str]) -> list[str]:
-    return [n for n in _listed(folder) if n not in files and (folder / n).exists()]
+    """What is to be deleted: files that no op has any more, and what killed builds left."""
+    before = [n for n in _listed(folder) if n not in files and (folder / n).exists()]
+    return before + [str(path.relative_to(folder)) for path in abandoned(folder, files)]
 
 
 def _check_ours(folder: Path, files: Mapping[str, str]) -> None:
@@ -223,8 +237,9 @@ def _interim(folder: Path, files: Mapping[str, str]) -> str:
 
 def _write_new(folder: Path, files: Mapping[str, str]) -> list[Path]:
     folder.parent.mkdir(parents=True, exist_ok=True)
-    beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    beside = beginning(folder)
     try:
+        beside.mkdir(mode=0o700)
         for name, text in files.items():
             (beside / name).parent.mkdir(exist_ok=True)
             (beside / name).write_bytes(text.encode("utf-8"))
@@ -238,12 +253,27 @@ def _write_new(folder: Path, files: Mapping[str, str]) -> list[Path]:
 def replace_file(path: Path, text: str) -> None:
     """Write a file atomically: readers find the old text or the new one.  Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, beside = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        _replace(path, text)
+    except FileNotFoundError:  # another build took it for what a killed one had left
+        _replace(path, text)
+
+
+def _replace(path: Path, text: str) -> None:
+    beside = beginning(path)
+    try:
+        with beside.open("xb") as file:
             file.write(text.encode("utf-8", "backslashreplace"))
-        Path(beside).chmod(0o644)
-        Path(beside).replace(path)
+        beside.chmod(0o644)
+        beside.replace(path)
     finally:
-        with suppress(FileNotFoundError):
-            Path(beside).unlink()
+        beside.unlink(missing_ok=True)
+
+
+def abandoned(folder: Path, names: Iterable[str]) -> list[Path]:
+    """What builds that were killed have left where these files are written."""
+    parents = sorted({(folder / name).parent for name in names})
+    return [
+        path for parent in parents for path in sorted(parent.glob(".*"))
+        if BEGUN.fullmatch(path.name) and path.is_file()
+    ]  # fmt: skip

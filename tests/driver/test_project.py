@@ -19,6 +19,7 @@ import symgrad as sg
 from symgrad import compiler, project
 from symgrad.errors import BuildError, NotProvedError
 from symgrad.frontend.request import bind
+from symgrad.runtime.cache import beginning
 from symgrad.runtime.digests import STABLE, SUFFIX
 from symgrad.samples import samples
 from symgrad.tools.building import in_turn
@@ -105,6 +106,14 @@ def test_a_file_that_is_the_user_s_stays(tmp_path: Path) -> None:
     built(tmp_path, Scaled)
     assert (folder / "pyproject.toml").read_text(encoding="utf-8") == mine
     assert "old" not in (folder / "README.md").read_text(encoding="utf-8")
+
+
+def test_what_a_killed_build_has_left_is_deleted(tmp_path: Path) -> None:
+    folder = built(tmp_path, Scaled)
+    wanted = texts(folder)
+    for name in ("pyproject.toml", "tests/values.json", "src/kit/scaled.c"):
+        beginning(folder / name).write_text("half", encoding="utf-8")
+    assert texts(built(tmp_path, Scaled)) == wanted
 
 
 @pytest.mark.parametrize("name", ["my-kernels", "class", "_kit", "", "größe", "a.b"])

@@ -333,3 +333,24 @@ def test_default_folder_is_the_users(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     folder = cache.cache_folder()
     assert tmp_path in folder.parents
     assert "symgrad" in folder.parts
+
+
+@pytest.mark.parametrize("at", ["copyfile", "replace"])
+def test_an_interrupted_library_is_not_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    made, target = tmp_path / "made", tmp_path / "target"
+    made.write_text("new")
+
+    def stop(source: Path, beside: Path) -> None:
+        if at == "copyfile":
+            beside.write_text("half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(shutil if at == "copyfile" else os, at, stop)
+    with pytest.raises(KeyboardInterrupt):
+        cache.replace_file(made, target)
+    monkeypatch.undo()
+    assert list(tmp_path.iterdir()) == [made]
+    cache.replace_file(made, target)
+    assert target.read_text() == "new"

@@ -7,18 +7,21 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from symgrad.codegen.wrapper import render_package
 from symgrad.errors import BuildError
 from symgrad.runtime import build, package
+from symgrad.runtime.cache import beginning
 from symgrad.runtime.compiler import find_compiler
 from symgrad.runtime.libraries import build_package
 from symgrad.runtime.package import (
     PackagedOp,
     difference,
     package_files,
+    replace_file,
     write_package,
 )
 from tests.runtime import scripts
@@ -127,6 +130,24 @@ def test_what_symgrad_did_not_write_is_not_overwritten(tmp_path: Path) -> None:
     assert tree(tmp_path) == {"softplus.py": "class Softplus: ...\n"}
 
 
+@pytest.mark.parametrize(
+    "mine", ["mine\n", "[]", '{"files": ["a.js"], "ops": {}}', '{"files": {}}', "[" * 100_000]
+)
+def test_a_manifest_that_symgrad_did_not_write(tmp_path: Path, mine: str) -> None:
+    (tmp_path / "MANIFEST.json").write_text(mine, encoding="utf-8")
+    with pytest.raises(BuildError, match=r"MANIFEST\.json is in the way"):
+        write_package(tmp_path, files_of(SOFTPLUS))
+    assert tree(tmp_path) == {"MANIFEST.json": mine}
+
+
+def test_a_damaged_manifest_is_written_again(tmp_path: Path) -> None:
+    files = files_of(SOFTPLUS)
+    write_package(tmp_path / "kernels", files)
+    (tmp_path / "kernels" / "MANIFEST.json").write_text("<<<<<<< ours\n", encoding="utf-8")
+    write_package(tmp_path / "kernels", files)
+    assert tree(tmp_path / "kernels") == files
+
+
 def test_an_empty_module_may_be_replaced(tmp_path: Path) -> None:
     (tmp_path / "__init__.py").touch()
     write_package(tmp_path, files_of(SOFTPLUS))
@@ -174,6 +195,62 @@ def test_no_file_is_ever_half_written(tmp_path: Path, monkeypatch: pytest.Monkey
     assert tree(folder) == later
 
 
+@pytest.mark.parametrize("at", ["open", "chmod", "replace"])
+@pytest.mark.parametrize("before", [True, False])
+def test_nothing_is_left_when_writing_is_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str, before: bool
+) -> None:
+    """Ctrl-C before a step, or right behind it, ``open`` of a new file among them."""
+    folder = tmp_path / "kernels"
+    write_package(folder, files_of(SOFTPLUS))
+    real = getattr(Path, at)
+
+    def stop(path: Path, *given: Any, **named: Any) -> Any:
+        if not path.name.startswith("."):
+            return real(path, *given, **named)
+        if not before:
+            made = real(path, *given, **named)
+            if at == "open":
+                made.close()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, at, stop)
+    with pytest.raises(KeyboardInterrupt):
+        write_package(folder, files_of(MATMUL))
+    monkeypatch.undo()
+    assert {path.name[0] for path in folder.rglob("*")}.isdisjoint(".")
+    write_package(folder, files_of(MATMUL))
+    assert tree(folder) == files_of(MATMUL)
+
+
+def test_what_a_killed_build_has_left_is_deleted(tmp_path: Path) -> None:
+    folder, files = tmp_path / "kernels", files_of(SOFTPLUS)
+    write_package(folder, files)
+    (folder / ".new-mine").write_text("mine", encoding="utf-8")
+    for name in ("MANIFEST.json", "_softplus.abi3.so", "_runtime/load.py"):
+        beginning(folder / name).write_text("half", encoding="utf-8")
+    assert difference(folder, files).count("+++ /dev/null") == 3
+    assert len(write_package(folder, files)) == 3
+    assert difference(folder, files) == ""
+    assert tree(folder) == {**files, ".new-mine": "mine"}
+
+
+def test_a_file_that_another_build_deletes_is_begun_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, times = Path.replace, [0]
+
+    def late(path: Path, target: Path) -> Path:
+        times[0] += 1
+        if times[0] == 1:
+            path.unlink()
+        return real(path, target)
+
+    monkeypatch.setattr(Path, "replace", late)
+    replace_file(tmp_path / "text", "whole")
+    assert tree(tmp_path) == {"text": "whole"}
+
+
 def test_a_manifest_does_not_reach_outside(tmp_path: Path) -> None:
     folder = tmp_path / "kernels"
     write_package(folder, files_of(SOFTPLUS))
@@ -196,6 +273,22 @@ def test_two_ops_of_one_name() -> None:
     op = PackagedOp("softplus", SOFTPLUS.wrapper("._runtime"), SOFTPLUS.texts, {})
     with pytest.raises(BuildError, match=r"two ops want the file softplus\.py"):
         package_files([op, op], "", {})
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_library_is_not_imported_for_the_programs_of_another_op(turned: bool) -> None:
+    """``_foo_numpy.abi3.so`` is the library of foo_numpy; Python takes it before a ``.py``."""
+    ops = [PackagedOp("foo", "", {"_foo_numpy.py": ""}, {}), PackagedOp("foo_numpy", "", {}, {})]
+    with pytest.raises(BuildError, match=r"the library of foo_numpy .* _foo_numpy\.py") as error:
+        package_files(ops[::-1] if turned else ops, "", {})
+    assert error.value.hint == "rename one of them"
+    assert package_files([PackagedOp("foo", "", {"_foo_numpy.py": ""}, {})], "", {})
+
+
+@pytest.mark.parametrize("stem", ["export_torch", "get_num_threads", "set_num_threads"])
+def test_names_that_a_package_has_itself(stem: str) -> None:
+    with pytest.raises(BuildError, match=f"every package has a {stem} of its own"):
+        package_files([PackagedOp(stem, "", {}, {})], "", {})
 
 
 @pytest.mark.slow
