@@ -466,7 +466,7 @@ def build(
     static: Static = None, assume: Assume = None, allow: Sequence[str] = (), check: bool = False,
     compiled: bool = True, root: Path | None = None, names: Mapping[Any, str] | None = None,
     timeout: float | None = VERDICT_SECONDS, fixed: bool = False, config: Config = None,
-    validate: bool = True, package: str = "", on_numpy: bool = True, cached: bool = False,
+    validate: bool = True, package: str | None = None, on_numpy: bool = True, cached: bool = False,
     each: Callable[..., Iterable[Any]] = map,
     told: Told = lambda name, report, validation: None,
     sheets: Callable[[Sequence[Sheet]], None] | None = None, scaling: bool = False,
@@ -487,7 +487,7 @@ def build(
     from symgrad.manifest import packaged, packaged_op
     from symgrad.runtime.package import difference
 
-    if package:
+    if package is not None:
         from symgrad import project
         from symgrad.samples import samples
 
@@ -530,7 +530,7 @@ def _sheet(*facts: Any, scaling: bool) -> Sheet:
 
 
 def _write(
-    folder: Path, place: Path, package: str, files: Mapping[str, str],
+    folder: Path, place: Path, package: str | None, files: Mapping[str, str],
     made: Sequence[tuple[PackagedOp, list[dict[str, Any]], Any]], compiled: bool,
 ) -> None:  # fmt: skip
     """Write a package, and its project where it has one; compile it."""

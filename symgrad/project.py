@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import keyword
+import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +30,11 @@ VERSION = "0.1.0"
 NUMPY, CFFI, OPENBLAS = "numpy>=1.26", "cffi>=1.16", "scipy-openblas32>=0.3.27"
 COMPILE = ("platformdirs>=4", "filelock>=3.13")  # where no library was built, and a compiler is
 
+# What a package and its build import from elsewhere: one of these names would be in the way.
+_TAKEN = {
+    *(re.split(r"\W", one, maxsplit=1)[0] for one in (NUMPY, CFFI, *COMPILE)),
+    *("scipy_openblas32", "symgrad", "jax", "torch", "pycparser", "setuptools", "pip", "pytest"),
+}
 _CONSTANTS = {OUT_OF_RANGE: "OUT_OF_RANGE", TOO_LARGE: "TOO_LARGE"}  # in C, behind the macro
 
 
@@ -81,6 +88,11 @@ def check_name(name: str) -> None:
     if not plain or keyword.iskeyword(name):
         raise BuildError(
             f"{name!r} cannot be the name of a package", hint="letters, digits and _: my_kernels"
+        )
+    if name.lower() in _TAKEN or name in sys.stdlib_module_names:
+        raise BuildError(
+            f"a package called {name} would be imported in the place of another one",
+            hint=f"choose another name: {name}_kernels",
         )
 
 

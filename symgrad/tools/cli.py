@@ -533,7 +533,6 @@ def _print_accuracy(console: Console, found: Accuracy) -> None:
 @click.option(
     "--package",
     metavar="NAME",
-    default="",
     help="Write a project to DIR, with pyproject.toml and tests, whose package has this name.",
 )
 @_arguments
@@ -559,10 +558,10 @@ def _print_accuracy(console: Console, found: Accuracy) -> None:
 @_no_config
 @_timeout
 def build(
-    targets: Sequence[str], output: Path, package: str, shapes: str | None, static: Sequence[str],
-    assume: Sequence[str], allow: Sequence[str], no_validate: bool, check: bool, report: bool,
-    scaling: bool, no_compile: bool, no_cache: bool, jobs: int, config: Path | None,
-    no_config: bool, timeout: float,
+    targets: Sequence[str], output: Path, package: str | None, shapes: str | None,
+    static: Sequence[str], assume: Sequence[str], allow: Sequence[str], no_validate: bool,
+    check: bool, report: bool, scaling: bool, no_compile: bool, no_cache: bool, jobs: int,
+    config: Path | None, no_config: bool, timeout: float,
 ) -> None:  # fmt: skip
     """Write C, header, wrapper and manifest: a package that needs no symgrad to import.
 

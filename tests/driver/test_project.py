@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -120,6 +121,30 @@ def test_what_a_killed_build_has_left_is_deleted(tmp_path: Path) -> None:
 def test_names_that_no_package_can_have(name: str) -> None:
     with pytest.raises(BuildError, match="cannot be the name of a package"):
         project.check_name(name)
+
+
+@pytest.mark.parametrize("name", ["numpy", "cffi", "NumPy", "symgrad", "json", "sys", "filelock"])
+def test_names_that_are_those_of_other_packages(name: str) -> None:
+    with pytest.raises(BuildError, match=f"called {name} would be imported in the place of"):
+        project.check_name(name)
+    project.check_name(f"{name}_kernels")
+
+
+def test_what_a_package_requires_is_not_its_name(tmp_path: Path) -> None:
+    """Of the requirements that are written, none is the name of a module that may be asked for."""
+    text = (built(tmp_path, Product) / "pyproject.toml").read_text(encoding="utf-8")
+    table = tomllib.loads(text)
+    stated = [*table["build-system"]["requires"], *table["project"]["dependencies"]]
+    stated += [one for group in table["project"]["optional-dependencies"].values() for one in group]
+    for one in stated:
+        with pytest.raises(BuildError, match="in the place of another one"):
+            project.check_name(re.split("[<>=~!]", one)[0].strip().replace("-", "_"))
+
+
+def test_an_empty_name_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(BuildError, match="'' cannot be the name of a package"):
+        compiler.build([Scaled], tmp_path / "kit", package="")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("function", [Product, Scaled, Taken])
