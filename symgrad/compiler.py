@@ -474,15 +474,16 @@ def build(
     """Write a package of kernels that imports without symgrad; return the difference.
 
     ``specs``, ``static``, ``assume``, ``timeout``, ``config``: as for ``compile``.  ``check``:
-    write nothing.  ``compiled``: also build the shared objects.  ``root``: paths in the manifest
-    are written relative to it.  ``names``: other names for the ops of some Functions.  ``fixed``:
-    no kernel takes a plain number.  ``validate``: as for ``compile``.  ``package``: ``folder`` is
-    the project of a package of this name, with what ``pip`` and ``pytest`` read.  ``on_numpy``:
-    with programs for NumPy, which compute where no library can be loaded.  ``cached``: what was
-    PROVED before is not proved again.  ``each``: goes through the Functions, as ``map`` does, in
-    several processes maybe.  ``told`` is called with the name of each op once it is judged.
-    ``sheets`` is given what each op costs and how accurate it is, ``scaling``: with its time on
-    more threads.  Raises NotProvedError, NotValidatedError, BuildError.
+    write nothing.  ``compiled``: also build the shared objects, or check those that are there.
+    ``root``: paths in the manifest are written relative to it.  ``names``: other names for the ops
+    of some Functions.  ``fixed``: no kernel takes a plain number.  ``validate``: as for
+    ``compile``.  ``package``: ``folder`` is the project of a package of this name, with what
+    ``pip`` and ``pytest`` read.  ``on_numpy``: with programs for NumPy, which compute where no
+    library can be loaded.  ``cached``: what was PROVED before is not proved again.  ``each``: goes
+    through the Functions, as ``map`` does, in several processes maybe.  ``told`` is called with
+    the name of each op once it is judged.  ``sheets`` is given what each op costs and how accurate
+    it is, ``scaling``: with its time on more threads.  Raises NotProvedError, NotValidatedError,
+    BuildError.
     """
     from symgrad.manifest import packaged, packaged_op
     from symgrad.runtime.package import difference
@@ -516,11 +517,21 @@ def build(
     place = project.source_folder(folder, package) if package else folder
     files = packaged([op for op, *_ in made], place)
     if check:
-        return difference(place, files)
+        ops = [op for op, *_ in made] if compiled else []
+        return difference(place, files) + "".join(map(partial(_stale, place), ops))
     _write(folder, place, package, files, made, compiled)
     if sheets is not None:
         sheets([one for *_, one in made if one is not None])
     return ""
+
+
+def _stale(place: Path, op: PackagedOp) -> str:
+    """A line where the library of an op is there, and would be built again."""
+    from symgrad.runtime.contents import stale
+    from symgrad.runtime.libraries import read_op
+
+    said = stale(place, read_op(op.wrapper), op.texts)
+    return f"{place.name}/{said}\n" if said else ""
 
 
 def _sheet(*facts: Any, scaling: bool) -> Sheet:

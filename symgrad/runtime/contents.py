@@ -1,7 +1,7 @@
 """What lies in the folder of a package: everything that Python could import or load from there.
 
 In: the folder; an op and its texts.  Out: digests by name, and what has no place in a package;
-whether a shared object is what its texts build.
+whether a shared object is what its texts build, or the note beside it says.
 
 Nothing that lies there is imported or executed, and no link is followed.
 """
@@ -74,6 +74,22 @@ def built_files(op: Op) -> tuple[str, str]:
     """The shared object of an op, and the note beside it, for the Python that runs."""
     library = library_name(op)
     return library, f"{library}.json"
+
+
+def stale(folder: Path, op: Op, texts: Mapping[str, str]) -> str:
+    """Why the shared object that lies there is to be built again; empty where there is none."""
+    library, note = (folder / name for name in built_files(op))
+    if not os.path.lexists(library):
+        return ""
+    if not library.is_file():
+        return f"{library.name} is no file"
+    try:
+        stamped = json.loads(note.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return f"{note.name} cannot be read"
+    if stamped == stamp(library.read_bytes(), source_digest(op, texts)):
+        return ""
+    return f"{library.name} was changed, or was built from other sources"
 
 
 def built_otherwise(folder: Path, op: Op, texts: Mapping[str, str], there: Contents) -> str:

@@ -21,7 +21,8 @@ from symgrad import compiler, project
 from symgrad.errors import BuildError, NotProvedError
 from symgrad.frontend.request import bind
 from symgrad.runtime.cache import beginning
-from symgrad.runtime.digests import STABLE, SUFFIX
+from symgrad.runtime.digests import STABLE, SUFFIX, library_name, source_digest, stamp
+from symgrad.runtime.libraries import read_op
 from symgrad.samples import samples
 from symgrad.tools.building import in_turn
 
@@ -115,6 +116,22 @@ def test_what_a_killed_build_has_left_is_deleted(tmp_path: Path) -> None:
     for name in ("pyproject.toml", "tests/values.json", "src/kit/scaled.c"):
         beginning(folder / name).write_text("half", encoding="utf-8")
     assert texts(built(tmp_path, Scaled)) == wanted
+
+
+def test_check_looks_at_libraries(tmp_path: Path) -> None:
+    """Each library against its note; with ``compiled=False`` at texts alone."""
+    place = project.source_folder(built(tmp_path, Scaled), "kit")
+    op = read_op((place / "scaled.py").read_text(encoding="utf-8"))
+    sources = {name: (place / name).read_text(encoding="utf-8") for name in op.texts}
+    library = place / library_name(op)
+    library.write_bytes(b"kernels")
+    note = json.dumps(stamp(b"kernels", source_digest(op, sources)))
+    library.with_name(f"{library.name}.json").write_text(note, encoding="utf-8")
+    check = partial(compiler.build, [Scaled], tmp_path, package="kit", validate=False, check=True)
+    assert check() == ""
+    library.write_bytes(b"kernel")
+    assert check() == f"kit/{library.name} was changed, or was built from other sources\n"
+    assert check(compiled=False) == ""
 
 
 @pytest.mark.parametrize("name", ["my-kernels", "class", "_kit", "", "größe", "a.b"])

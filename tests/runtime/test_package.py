@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from symgrad.errors import BuildError
 from symgrad.runtime import build, package
 from symgrad.runtime.cache import beginning
 from symgrad.runtime.compiler import find_compiler
+from symgrad.runtime.contents import stale
 from symgrad.runtime.libraries import build_package
 from symgrad.runtime.package import (
     PackagedOp,
@@ -431,6 +434,35 @@ def test_a_library_that_does_not_fit_is_not_loaded(tmp_path: Path, damage: str) 
     assert str(tmp_path / "cache") in said
 
 
+DAMAGES: dict[str, tuple[Callable[[Path], object], ...]] = {
+    "was changed": (lambda library: library.write_bytes(library.read_bytes()[:-1] + b"!"),),
+    "or was built": (lambda library: library.write_bytes(b""),),
+    "is no file": (Path.unlink, Path.mkdir),
+    "_softplus.* is no file": (Path.unlink, lambda library: os.symlink(library, library)),
+    "json cannot be read": (lambda library: _note(library).write_bytes(b"\xff"),),
+    "softplus.*json cannot": (lambda library: os.unlink(_note(library)),),
+}
+
+
+def _note(library: Path) -> Path:
+    return library.with_name(f"{library.name}.json")
+
+
+@pytest.mark.parametrize("said", DAMAGES)
+def test_what_is_said_of_a_library_that_is_no_more_what_was_built(
+    built: Path, tmp_path: Path, said: str
+) -> None:
+    folder = tmp_path / "kernels"
+    shutil.copytree(built, folder)
+    assert stale(folder, SOFTPLUS.record, SOFTPLUS.texts) == ""
+    other = {name: f"{text} " for name, text in SOFTPLUS.texts.items()}
+    assert "built from other sources" in stale(folder, SOFTPLUS.record, other)
+    (library,) = folder.glob("_softplus*.so")
+    for damage in DAMAGES[said]:
+        damage(library)
+    assert re.search(said, stale(folder, SOFTPLUS.record, SOFTPLUS.texts))
+
+
 def test_import_is_light(built: Path) -> None:
     """A count, not a time: what is imported beyond numpy stays small."""
     script = """
@@ -514,6 +546,7 @@ import sys
 from pathlib import Path
 from tests.runtime.examples import MATMUL, SOFTPLUS
 from tests.runtime.test_package import files_of
+from symgrad.runtime.contents import stale
 from symgrad.runtime.libraries import build_package
 from symgrad.runtime.package import write_package
 folder = Path(sys.argv[1])
