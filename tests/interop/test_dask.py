@@ -28,6 +28,7 @@ from symgrad.interop import dask as sgd  # noqa: E402
 from symgrad.interop.dask.partials import combined, finished, partial_of  # noqa: E402
 from symgrad.interop.dask.sending import Program  # noqa: E402
 from symgrad.runtime.carried import CarriedError  # noqa: E402
+from tests.runtime.layouts import LAYOUTS  # noqa: E402
 
 pytestmark = [
     pytest.mark.peers,
@@ -42,6 +43,28 @@ W = RNG.normal(size=(3, 2)).astype(np.float32)
 
 def loss(w: Any, x: Any, y: Any) -> Any:
     return (sg.tanh(x @ w) - y).pow(2).mean()
+
+
+LONG = RNG.normal(size=(192, 8)).astype(np.float32)
+WIDE = RNG.normal(size=(8, 6)).astype(np.float32)
+
+
+class Product(sg.Function):
+    """Its gradient is a product of matrices by NumPy, with ``x`` as it lies."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, w: Any) -> Any:
+        ctx.save_for_backward(x, w)
+        return x @ w
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, w = ctx.saved_tensors
+        return g @ w.t(), x.t() @ g
+
+
+def applied(w: Any, x: Any) -> Any:
+    return Product.apply(x, w).pow(2).mean()
 
 
 def in_one_process(function: Any = loss) -> tuple[Any, Any]:
@@ -181,6 +204,33 @@ def test_metrics_beside_gradients_of_a_jitted_step() -> None:
     assert found["rows"] == 23
 
 
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("layout", [one for one in LAYOUTS if one != "byte-swapped"])
+def test_bits_do_not_depend_on_how_shards_lie_in_memory(layout: str) -> None:
+    lie = LAYOUTS[layout]
+
+    def found(put: Any, w: Any) -> Any:
+        shards = [dask.delayed(put)(LONG[at : at + 64]) for at in range(0, 192, 64)]
+        return sgd.value_and_grad(applied)(w, shards)
+
+    right = found(np.array, WIDE)
+    assert_same(found(lie, lie(WIDE)), right)
+    assert_same(found(lambda shard: sg.from_numpy(lie(shard)), WIDE), right)
+
+
+@pytest.mark.usefixtures("here")
+def test_a_tensor_that_is_computed_keeps_what_is_asked_of_it() -> None:
+    def step(w: Any, x: Any) -> Any:
+        applied(w, x).backward()
+        return w.grad, w.requires_grad, x.requires_grad
+
+    shards = [dask.delayed(sg.from_numpy)(np.asfortranarray(LONG))]
+    weight = dask.delayed(sg.tensor)(WIDE.tolist(), requires_grad=True)
+    grad, *asked = sgd.sharded(step, reduction="sum")(weight, shards)
+    assert asked == [True, False]
+    assert grad.any()
+
+
 CALLS: dict[str, Any] = {
     "no argument is split": lambda x: (W, X, Y),
     "not chunked along axis 0 alone": lambda x: (W, x.rechunk((23, 1)), Y),
@@ -239,6 +289,16 @@ def test_the_same_bits_on_any_number_of_workers(cluster: Any) -> None:
     with dask.config.set(scheduler="synchronous"):
         assert_same(found, parted(W, x, y))
     assert_same(found, parted(cluster.scatter(W), x, y))
+
+
+@pytest.mark.slow
+def test_a_function_that_is_applied_has_the_same_bits_on_workers(cluster: Any) -> None:
+    step = sgd.value_and_grad(applied)
+    apart = da.from_array(np.repeat(LONG, 2, axis=1)[:, ::2], chunks=(64, 8))
+    with dask.config.set(scheduler="synchronous"):
+        right = step(WIDE, apart)
+    for _ in range(3):  # what is sent lies at other bytes each time
+        assert_same(step(WIDE, apart), right)
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ from dask.delayed import Delayed
 from distributed import Future
 
 from symgrad.errors import counted
-from symgrad.interop.dask.partials import ShardError
+from symgrad.interop.dask.partials import NDArray, ShardError
 from symgrad.tensor.creation import from_numpy
 from symgrad.tensor.pytree import each, leaves
 from symgrad.tensor.tensor import Tensor
@@ -172,9 +172,22 @@ def call_with(template: Any, own: Sequence[Any], shared: Sequence[Any]) -> Any:
 
 
 def _as_tensor(value: Any) -> Any:
-    """An array of numbers as a tensor; anything else as it is."""
+    """An array of numbers, or a tensor, as a tensor that is laid out; anything else as it is."""
+    if isinstance(value, Tensor):
+        laid_out = from_numpy(_laid_out(value.detach().numpy()))
+        return laid_out.requires_grad_(value.requires_grad)
     is_array = isinstance(value, np.ndarray) and value.dtype.kind in "biuf"
-    return from_numpy(value) if is_array else value
+    return from_numpy(_laid_out(value)) if is_array else value
+
+
+def _laid_out(array: NDArray) -> NDArray:
+    """The array in C order and aligned: itself where it lies so.
+
+    What was sent may lie at any byte, and in another order than before; NumPy's products of
+    matrices and sums add in an order that depends on both.
+    """
+    laid_out: NDArray = np.require(array.ravel(), None, "A").reshape(array.shape)
+    return laid_out
 
 
 def rows_of(own: Sequence[Any]) -> int | None:
