@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,9 @@ from symgrad.frontend.spec import TensorSpec
 from symgrad.ir.function import FunctionGraphs
 from symgrad.ir.printer import function_text
 from symgrad.kernels import OpPlan
+from symgrad.plain_values import stated
 from symgrad.proof.digests import Sides, backward_digest, forward_digest, normal_forms
+from symgrad.proof.report.records import Condition
 from symgrad.proof.report.rendering import supposing
 from symgrad.runtime.digests import programs_name
 from symgrad.runtime.libraries import MANIFEST
@@ -37,12 +39,33 @@ if TYPE_CHECKING:
 
 def proof_line(report: Report) -> str:
     """The verdict in one line, for the top of the C."""
-    said = " ".join(report.quantified)
-    conditions = [
-        one for one in report.conditions if one.kind != "declared" or one.text not in said
-    ]
     inferred = report.inferred and f" {report.inferred}"
-    return f"Backward {report.stated}{supposing(conditions)}.{inferred}"
+    return f"Backward {report.stated}{_under(report.conditions, report.quantified)}.{inferred}"
+
+
+def _under(conditions: Iterable[Condition], quantified: Sequence[str]) -> str:
+    """The conditions in words, but for those that stand where values are quantified."""
+    said = " ".join(quantified)
+    return supposing([one for one in conditions if one.kind != "declared" or one.text not in said])
+
+
+def proved(said: Mapping[str, Any]) -> str:
+    """The verdict of a record, with all that it holds for and under."""
+    proof = said["proof"]
+    found = [one for gradient in proof["gradients"].values() for one in gradient["conditions"]]
+    conditions = dict.fromkeys(Condition(one["kind"], one["text"]) for one in found)
+    quantified = proof.get("quantified", ())
+    given = stated(proof["values"].items(), [*quantified, *proof["presences"]])
+    return f"{proof['verdict']}{given}{_under(conditions, quantified)}"
+
+
+def shown(said: Mapping[str, Any]) -> str:
+    """What of the C and the wrapper of a record is validated."""
+    if "validation" not in said:
+        return "not validated: it was not asked for"
+    found = {**said["validation"]["kernels"], "its wrapper": said["validation"]["wrapper"]}
+    failed = [name for name, one in found.items() if one["verdict"] != "VALIDATED"]
+    return f"NOT VALIDATED: {', '.join(failed)}" if failed else "VALIDATED"
 
 
 def packaged(

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from symgrad.abi import ALIGNMENT, OUT_OF_RANGE, STATUSES, TOO_LARGE, Op
+from symgrad.abi import ALIGNMENT, OUT_OF_RANGE, STATUSES, TOO_LARGE, Op, Value
 from symgrad.calls_in_c import SampleView, views
 from symgrad.codegen.environment import environment
 from symgrad.errors import BuildError
+from symgrad.manifest import proved, shown
 from symgrad.runtime.blas import FUNCTIONS
 from symgrad.runtime.compiler import ARITHMETIC
 from symgrad.runtime.libraries import read_op, stems
@@ -40,12 +41,17 @@ _CONSTANTS = {OUT_OF_RANGE: "OUT_OF_RANGE", TOO_LARGE: "TOO_LARGE"}  # in C, beh
 
 @dataclass(frozen=True)
 class OpView:
-    """A row of the table of ops: the arrays that it takes and gives, and what was proved."""
+    """A row of the table of ops: what it takes and gives, what was proved, and of the C shown.
+
+    ``values``: its plain arguments, each with its value in words.
+    """
 
     name: str
     inputs: str
+    values: tuple[str, ...]
     outputs: str
     proof: str
+    validation: str
 
 
 @dataclass(frozen=True)
@@ -164,9 +170,18 @@ def _view(name: str, made: Sequence[tuple[PackagedOp, Sequence[Mapping[str, Any]
 
 
 def _row(op: PackagedOp, record: Op) -> OpView:
-    case, verdict = record.cases[0], str(op.record["proof"]["verdict"])
+    case = record.cases[0]
     inputs, outputs = (", ".join(map(str, arrays)) for arrays in (case.inputs, case.outputs))
-    return OpView(op.stem, inputs, outputs, verdict)
+    values = tuple(map(_worded, record.values))
+    return OpView(op.stem, inputs, values, outputs, proved(op.record), shown(op.record))
+
+
+def _worded(value: Value) -> str:
+    """``k=2`` fixed; ``alpha``, 2.0 by default."""
+    if not value.number:
+        return f"`{value.name}={value.text}` fixed"
+    default = f", {value.text} by default" if value.text else ""
+    return f"`{value.name}`, a number{default}{value.condition and f', {value.condition}'}"
 
 
 def write_project(folder: Path, files: Mapping[str, str]) -> list[Path]:

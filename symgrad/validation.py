@@ -4,8 +4,8 @@ In: the plan of an op and its emitted texts.  Out: ``Validation``; the same text
 
 Each kernel is validated for all sizes (``validate.symbolic``), and the wrapper against the kernels'
 graphs and the traced Function (``validate.wrappers``).  What is not validated is executed at small
-sizes with exact numbers (``validate.bounded``), which may find a call that is wrong.  Only
-``VALIDATED`` is kept for another time.
+sizes with exact numbers (``validate.bounded``), which may find a call that is wrong.  What is not
+wrong is kept for another time.
 """
 
 from __future__ import annotations
@@ -44,9 +44,10 @@ from symgrad.validate.symbolic.written import STABLE, in_order, sentence
 from symgrad.validate.wrappers.wrapper import validate as validate_wrapper
 
 VALIDATED, WRONG, NOT_VALIDATED = "VALIDATED", "WRONG", "NOT VALIDATED"
-LAYOUT = "validations-3"
+LAYOUT = "validations-4"
 """The folder of notes beside that of kernels."""
 _WRAPPER = "This wrapper VALIDATED against the C and what was traced."
+_WRAPPER_ALONE = "This wrapper VALIDATED against the header of its C and what was traced"
 _MAY_BE_RIGHT = (
     "it may be right: report it, please, with the Function, since either the validator is too weak"
     " or the generator has a defect"
@@ -62,6 +63,7 @@ class Finding:
     ``source``: the line of it that ``reason`` is about.  ``taken``: the functions of C that were
     taken for the ops whose records define them.  ``written``: of a kernel, what of it is not
     evaluated as written.  ``limits``: what sizes have to meet so that no integer overflows.
+    ``passing``: for lack of time, memory or stack, so that it may end otherwise another time.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Finding:
     taken: tuple[str, ...] = ()
     written: tuple[str, ...] | None = None
     limits: tuple[str, ...] = ()
+    passing: bool = False
 
     @property
     def short(self) -> str:
@@ -135,14 +138,28 @@ class Validation:
         """The lines that the texts say it in."""
         return Notes(
             self._headline,
-            next(iter(_lines(self.wrapper)), _WRAPPER),
+            next(iter(_lines(self.wrapper)), self._of_wrapper),
             {one.name: _lines(one) for one in self.kernels},
         )
 
     @property
+    def _failed(self) -> list[str]:
+        """The kernels that are not validated."""
+        return [one.name for one in self.kernels if one.verdict != VALIDATED]
+
+    @property
+    def _of_wrapper(self) -> str:
+        """What is said of a wrapper that is validated itself."""
+        if not self._failed:
+            return _WRAPPER
+        whole = len(self._failed) == len(self.kernels)
+        of_them = "" if whole else f" for {', '.join(self._failed)}"
+        return f"{_WRAPPER_ALONE}; the C {NOT_VALIDATED}{of_them}."
+
+    @property
     def _headline(self) -> str:
         """What is said of all kernels."""
-        other = [one.name for one in self.kernels if one.verdict != VALIDATED]
+        other = self._failed
         if other and len(other) == len(self.kernels):
             return "This C NOT VALIDATED: no kernel was shown to compute what was traced."
         but = f" but for {', '.join(other)}" if other else ""
@@ -237,18 +254,21 @@ def _kept(name: str, judge: Callable[..., Finding], seen: tuple[Any, ...]) -> Fi
     if note is not None:
         return _of_note(name, note)
     found = judge(name, *seen)
-    if key is not None and found.verdict == VALIDATED:
-        said = {"taken": found.taken, "written": found.written, "limits": found.limits}
-        note = json.dumps(said)
-        write_note(key, note, LAYOUT, MOST_VERDICTS)
+    if key is not None and found.verdict != WRONG and not found.passing:
+        write_note(key, json.dumps(_noted(found)), LAYOUT, MOST_VERDICTS)
     return found
 
 
+def _noted(found: Finding) -> dict[str, Any]:
+    """All of a finding but the name, which is in the key."""
+    return {key: one for key, one in vars(found).items() if key not in ("name", "passing")}
+
+
 def _of_note(name: str, note: str) -> Finding:
-    said = json.loads(note)
-    written = None if said["written"] is None else tuple(said["written"])
-    taken, limits = tuple(said["taken"]), tuple(said["limits"])
-    return Finding(name, VALIDATED, taken=taken, written=written, limits=limits)
+    said: dict[str, Any] = {
+        key: tuple(one) if isinstance(one, list) else one for key, one in json.loads(note).items()
+    }  # fmt: skip
+    return Finding(name, **said)
 
 
 def _kernel(
@@ -258,20 +278,21 @@ def _kernel(
         with limited(VALIDATION_SECONDS):
             outcome = validate_kernel(text, record, graph, conditions)
     except TimeUp:
-        outcome = Outcome(False, f"it takes more than {VALIDATION_SECONDS:g} s")
+        outcome = Outcome(False, f"it takes more than {VALIDATION_SECONDS:g} s", passing=True)
     if outcome.validated:
         taken, written = outcome.taken, outcome.written
         return Finding(name, VALIDATED, taken=taken, written=written, limits=outcome.limits)
-    wrong = _executed(text, record, graph, conditions)
+    wrong, ended = _executed(text, record, graph, conditions)
     if wrong is not None:
         return Finding(name, WRONG, wrong.told, wrong.source)
-    return Finding(name, NOT_VALIDATED, outcome.reason, _line_of(text, outcome.line))
+    source, passing = _line_of(text, outcome.line), outcome.passing or not ended
+    return Finding(name, NOT_VALIDATED, outcome.reason, source, passing=passing)
 
 
 def _executed(
     text: str, record: abi.Kernel, graph: Graph, conditions: Sequence[SizeCondition]
-) -> bounded.Wrong | None:
-    """A call at small sizes that is wrong, where one is found in time."""
+) -> tuple[bounded.Wrong | None, bool]:
+    """A call at small sizes that is wrong, where one is found in time; did the search end?"""
 
     def admits(sizes: Mapping[str, int]) -> bool:
         return all(one.holds(sizes) for one in conditions)
@@ -279,9 +300,11 @@ def _executed(
     try:
         with limited(ORACLE_SECONDS):
             found = bounded.check(parse(text), record, graph, admits)
-    except (TimeUp, Exception):  # what the oracle cannot execute, it cannot call wrong
-        return None
-    return found if isinstance(found, bounded.Wrong) else None
+    except Unsupported:  # what the oracle cannot execute, it cannot call wrong
+        return None, True
+    except (TimeUp, Exception):
+        return None, False
+    return (found if isinstance(found, bounded.Wrong) else None), True
 
 
 def _wrapper(
@@ -298,14 +321,15 @@ def _wrapper(
     except Unsupported as problem:
         outcome = Outcome(False, f"its header: {problem.reason}")
     except TimeUp:
-        outcome = Outcome(False, f"it takes more than {VALIDATION_SECONDS:g} s")
+        outcome = Outcome(False, f"it takes more than {VALIDATION_SECONDS:g} s", passing=True)
     except Exception as error:  # nothing passes by default
-        outcome = Outcome(False, f"not understood: {type(error).__name__}: {error}")
+        outcome = Outcome(False, f"not understood: {type(error).__name__}: {error}", passing=True)
     if outcome.validated:
         return Finding(name, VALIDATED)
     wrong = outcome.reason.startswith("wrong: ")
     reason = outcome.reason.removeprefix("wrong: ")
-    return Finding(name, WRONG if wrong else NOT_VALIDATED, reason, _line_of(text, outcome.line))
+    verdict, source = WRONG if wrong else NOT_VALIDATED, _line_of(text, outcome.line)
+    return Finding(name, verdict, reason, source, passing=outcome.passing)
 
 
 def _line_of(text: str, number: int) -> str:

@@ -93,6 +93,16 @@ def test_dependencies_are_those_that_are_needed(tmp_path: Path) -> None:
     assert found["without"] == [project.NUMPY, project.CFFI]
 
 
+def test_the_readme_says_what_holds_for_which_arguments(tmp_path: Path) -> None:
+    text = (built(tmp_path, Scaled, Taken) / "README.md").read_text(encoding="utf-8")
+    rows = {line.split("`")[1]: line for line in text.splitlines() if line.startswith("| `")}
+    assert "; `alpha`, a number, 2.0 by default |" in rows["scaled"]
+    assert "| PROVED for all real alpha |" in rows["scaled"]
+    assert "| PROVED if " in rows["taken"]
+    assert all(row.count(" | ") == 4 for row in rows.values())
+    assert all(row.endswith("| not validated: it was not asked for |") for row in rows.values())
+
+
 def test_the_same_texts_each_time(tmp_path: Path) -> None:
     one, other = (texts(built(tmp_path / name, Taken, Scaled)) for name in ("a", "b/c"))
     assert one == other
@@ -104,10 +114,10 @@ def test_a_file_that_is_the_user_s_stays(tmp_path: Path) -> None:
     mine = (folder / "pyproject.toml").read_text(encoding="utf-8").replace("0.1.0", "7.0")
     mine = "".join(mine.splitlines(keepends=True)[1:])
     (folder / "pyproject.toml").write_text(mine, encoding="utf-8")
-    (folder / "README.md").write_text(f"<!-- {project.MARK} -->\nold\n", encoding="utf-8")
+    (folder / "README.md").write_text(f"<!-- {project.MARK} -->\nan older text\n", encoding="utf-8")
     built(tmp_path, Scaled)
     assert (folder / "pyproject.toml").read_text(encoding="utf-8") == mine
-    assert "old" not in (folder / "README.md").read_text(encoding="utf-8")
+    assert "older" not in (folder / "README.md").read_text(encoding="utf-8")
 
 
 def test_what_a_killed_build_has_left_is_deleted(tmp_path: Path) -> None:

