@@ -6,6 +6,7 @@ rank and layout, the sizes read off the shapes, or an error.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ import numpy
 
 from .abi import Array, Case, Sizes, as_one, evaluate, shape_of
 from .errors import KernelArgumentError, KernelTypeError, counted
+from .plain_values import described
 
 # Steps of the search for an element that two arrays share.
 _MOST_WORK: Any = 10_000
@@ -304,6 +306,21 @@ def check_apart(where: str, outputs: Mapping[str, NDArray], inputs: Mapping[str,
                     hint="give an array of its own; kernels cannot work in place",
                 )
         seen[name] = output
+
+
+def whole(what: str, value: Any, most: int) -> int:
+    """An integer from 0 to ``most``.  Raises KernelTypeError and KernelArgumentError."""
+    try:
+        found = operator.index(value)
+    except TypeError:
+        raise KernelTypeError(
+            f"{what} is {described(value)}, and an integer is expected", hint="give 0 or more"
+        ) from None
+    if not 0 <= found <= most:
+        raise KernelArgumentError(
+            f"{what} cannot be {described(found)}", hint=f"give a number from 0 to {most}"
+        )
+    return found
 
 
 # -- how an array lies in memory

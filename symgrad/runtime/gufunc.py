@@ -5,16 +5,19 @@ In: a compiled op, or a module of a generated package.  Out: a ``GUFunc``, forwa
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy
 
 from symgrad.abi import Array, Op
-from symgrad.errors import KernelArgumentError, KernelTypeError
+from symgrad.errors import KernelArgumentError, KernelTypeError, counted
+from symgrad.plain_values import described
 
+_CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
 Axes = tuple[tuple[int, ...], ...]
 
 
@@ -34,7 +37,7 @@ class GUFunc:
     """
 
     def __init__(self, op: Any) -> None:
-        caller = getattr(op, "caller", getattr(op, "_careful", None))
+        caller: Any = getattr(op, "caller", getattr(op, "_careful", None))
         record = getattr(caller, "op", None)
         if record is None:
             raise KernelTypeError(
@@ -42,6 +45,7 @@ class GUFunc:
                 hint="pass what sg.compile returned, or a module of a generated package",
             )
         self.op = op
+        self._values = caller.values
         self._record: Op = record
         case = self._record.cases[0]
         self._inputs, self._outputs = case.inputs, case.outputs
@@ -49,6 +53,8 @@ class GUFunc:
         self.nin, self.nout = len(self._inputs), len(self._outputs)
         self.nargs = self.nin + self.nout
         self.__name__ = self._record.name
+        operands = (*self._inputs, *self._outputs)
+        self._where = tuple(f"{self.__name__}: the axes of {one.name}" for one in operands)
 
     def __repr__(self) -> str:
         return f"<gufunc {self.__name__}, signature={self.signature!r}>"
@@ -68,6 +74,8 @@ class GUFunc:
         places = self._places(axes, axis)
         outs = self._outs(out)
         given = self._given(inputs, places, casting)
+        for name in values:
+            self._values.named(self.__name__, name)
         found = self.op.inference(*given, out=self._moved(outs, places), **values)
         return self._results(found, outs, places)
 
@@ -79,6 +87,8 @@ class GUFunc:
         places = self._places(axes, axis)
         outs = self._outs(out)
         given = self._given(inputs, places, casting)
+        for name in values:
+            self._values.named(self.__name__, name)
         found, residuals = self.op.forward(*given, out=self._moved(outs, places), **values)
         return self._results(found, outs, places), Kept(residuals, places)
 
@@ -92,13 +102,15 @@ class GUFunc:
                 hint="pass the second result of forward of the same gufunc",
             )
         given = [
-            None if one is None else _last(one, places)
-            for one, places in zip(cotangents, kept.axes[self.nin :], strict=False)
+            None if one is None else _last(where, one, places)
+            for where, one, places in zip(
+                self._where[self.nin :], cotangents, kept.axes[self.nin :], strict=False
+            )
         ]
         found = self.op.backward(kept.residuals, *given, needs_input_grad=needs_input_grad)
         return tuple(
-            None if one is None else _back(one, places)
-            for one, places in zip(found, kept.axes, strict=False)
+            None if one is None else _back(where, one, places)
+            for where, one, places in zip(self._where, found, kept.axes, strict=False)
         )
 
     # -- operands
@@ -116,15 +128,18 @@ class GUFunc:
                     f" {self.signature}",
                     hint="give axes=, a tuple for each operand",
                 )
-            return tuple((axis,) * rank for rank in self._ranks)
+            own = _integers(f"{self.__name__}: axis", (axis,))
+            return tuple(own * rank for rank in self._ranks)
         if axes is None:
             return usual
-        given = [(one,) if isinstance(one, int) else tuple(one) for one in axes]
+        several = list(axes) if isinstance(axes, Iterable) else []
+        given = [_integers(*one) for one in zip(self._where, several, strict=False)]
         if len(given) == self.nin and not any(self._ranks[self.nin :]):
             given += [()] * self.nout
-        if tuple(map(len, given)) != self._ranks:
+        if tuple(map(len, given)) != self._ranks or len(several) > self.nargs:
             raise KernelArgumentError(
-                f"{self.__name__}: axes={axes!r} does not fit the signature {self.signature}",
+                f"{self.__name__}: axes={described(axes)} does not fit the signature"
+                f" {self.signature}",
                 hint="give a list with a tuple for each operand, the outputs last",
             )
         return tuple(given)
@@ -133,11 +148,18 @@ class GUFunc:
         """The inputs, their own axes last; converted where ``casting`` lets them."""
         if len(inputs) != self.nin:
             raise KernelTypeError(
-                f"{self.__name__}: {len(inputs)} inputs given, {self.nin} expected",
-                hint="plain arguments go by name",
+                f"{self.__name__}: {counted(len(inputs), 'input')} given, {self.nin} expected",
+                hint="arrays for results go into out=, plain arguments go by name",
+            )
+        if casting not in _CASTINGS:
+            raise KernelArgumentError(
+                f"{self.__name__}: casting is {described(casting)}",
+                hint=f"one of {', '.join(_CASTINGS)}",
             )
         found = []
-        for value, wanted, own in zip(inputs, self._inputs, places, strict=False):
+        for value, wanted, where, own in zip(
+            inputs, self._inputs, self._where, places, strict=False
+        ):
             if casting not in ("no", "equiv") and isinstance(value, (numpy.ndarray, numpy.generic)):
                 if not numpy.can_cast(value.dtype, wanted.dtype, casting):  # type: ignore[arg-type]
                     raise KernelTypeError(
@@ -146,7 +168,7 @@ class GUFunc:
                         hint="convert it with .astype, or give casting='same_kind' or 'unsafe'",
                     )
                 value = value.astype(wanted.dtype, copy=False)
-            found.append(_last(value, own))
+            found.append(_last(where, value, own))
         return found
 
     def _outs(self, out: Any) -> tuple[Any, ...]:
@@ -162,15 +184,17 @@ class GUFunc:
         """``out`` as the op takes it: views that are written through."""
         if all(one is None for one in outs):
             return None
-        pairs = zip(outs, places[self.nin :], strict=True)
-        found = tuple(None if one is None else _last(one, own) for one, own in pairs)
+        each = zip(self._where[self.nin :], outs, places[self.nin :], strict=True)
+        found = tuple(None if one is None else _last(where, one, own) for where, one, own in each)
         return found if self.nout > 1 else found[0]
 
     def _results(self, found: Any, outs: tuple[Any, ...], places: Axes) -> Any:
         several = found if isinstance(found, tuple) else (found,)
         results = tuple(
-            _back(one, own) if out is None else out
-            for one, out, own in zip(several, outs, places[self.nin :], strict=True)
+            _back(where, one, own) if out is None else out
+            for where, one, out, own in zip(
+                self._where[self.nin :], several, outs, places[self.nin :], strict=True
+            )
         )
         return results if self.nout > 1 else results[0]
 
@@ -193,21 +217,40 @@ def _word(dim: str) -> str:
     return dim if re.fullmatch(r"\w+", dim) else "_" + re.sub(r"\W+", "_", dim)
 
 
-def _last(value: Any, axes: tuple[int, ...]) -> Any:
+def _integers(where: str, axes: Any) -> tuple[int, ...]:
+    """One axis, or several.  Raises KernelTypeError."""
+    try:
+        several = axes if isinstance(axes, Iterable) else (axes,)
+        return tuple(map(operator.index, several))
+    except TypeError:
+        raise KernelTypeError(
+            f"{where}: {described(axes)} is no integer, nor a tuple of integers",
+            hint="axes count from 0, or from -1 backwards",
+        ) from None
+
+
+def _last(where: str, value: Any, axes: tuple[int, ...]) -> Any:
     """A view with these axes last; what is no array is left to the op."""
-    usual = axes == tuple(range(-len(axes), 0))
-    if usual or not isinstance(value, numpy.ndarray):
+    if not isinstance(value, numpy.ndarray):
+        return value
+    return _moved(where, value, axes, axes, tuple(range(-len(axes), 0)))
+
+
+def _back(where: str, value: Any, axes: tuple[int, ...]) -> Any:
+    """The reverse of ``_last``."""
+    return _moved(where, value, axes, tuple(range(-len(axes), 0)), axes)
+
+
+def _moved(
+    where: str, value: Any, axes: tuple[int, ...], source: tuple[int, ...], to: tuple[int, ...]
+) -> Any:  # fmt: skip
+    """``numpy.moveaxis``.  Raises KernelArgumentError."""
+    if source == to:
         return value
     try:
-        return numpy.moveaxis(value, axes, range(-len(axes), 0))
-    except ValueError as error:
+        return numpy.moveaxis(value, source, to)
+    except (ValueError, OverflowError) as error:
         raise KernelArgumentError(
-            f"axes {axes} of an array of the shape {value.shape}: {error}",
+            f"{where}: {described(axes)} of an array of the shape {value.shape}: {error}",
             hint="axes count from 0, or from -1 backwards",
         ) from error
-
-
-def _back(value: Any, axes: tuple[int, ...]) -> Any:
-    """The reverse of ``_last``."""
-    usual = axes == tuple(range(-len(axes), 0))
-    return value if usual else numpy.moveaxis(value, range(-len(axes), 0), axes)

@@ -11,6 +11,7 @@ next array of about its size.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from math import prod
 from typing import Any
@@ -18,8 +19,7 @@ from typing import Any
 import numpy
 
 from symgrad.abi import LARGE
-from symgrad.errors import KernelArgumentError
-from symgrad.runtime.arguments import NDArray
+from symgrad.runtime.arguments import NDArray, whole
 
 _LIMIT = 1 << 29  # bytes that wait, unless this machine has little memory
 _SHARE = 16  # of the memory of the machine, one part in so many may wait
@@ -136,13 +136,9 @@ def set_pool_limit(size: int) -> None:
 
     Outputs, residuals and gradients of compiled ops are made over such memory.  The default is
     512 MiB, or a sixteenth of the memory of the machine where that is less; 0 gives all back and
-    keeps none.  KernelArgumentError for a negative number.
+    keeps none.  Raises KernelTypeError and KernelArgumentError.
     """
-    if size < 0:
-        raise KernelArgumentError(
-            f"the pool of memory cannot hold {size} bytes", hint="give 0 or more"
-        )
-    _pool.limit = int(size)
+    _pool.limit = whole("the number of bytes that may wait", size, sys.maxsize)
     _pool.trim()
 
 

@@ -12,6 +12,9 @@ import os
 import warnings
 from typing import Any
 
+from symgrad.runtime.arguments import whole
+
+_MOST = 2**31 - 1  # what an int of C holds
 _libraries: list[Any] = []
 _threads = 0
 _forked = False
@@ -27,11 +30,10 @@ def set_num_threads(threads: int) -> None:
     """Let every kernel use ``threads`` threads, from whatever Python thread it is called.
 
     0 leaves the choice to OpenMP (``OMP_NUM_THREADS``).  The results have the same bits for any
-    number.  ValueError for a negative number.
+    number.  Raises KernelTypeError and KernelArgumentError.
     """
     global _threads
-    if threads < 0:
-        raise ValueError(f"the number of threads cannot be {threads}: give 0 or more")
+    threads = whole("the number of threads", threads, _MOST)
     if _forked and threads != 1:
         warnings.warn(
             "kernels in a forked process run on one thread; start processes with the"
@@ -40,7 +42,7 @@ def set_num_threads(threads: int) -> None:
             stacklevel=2,
         )
         return
-    _threads = int(threads)
+    _threads = threads
     for library in _libraries:
         library.symgrad_threads = _threads
 

@@ -147,7 +147,7 @@ class Values:
         Raises KernelArgumentError, and KernelTypeError where there is no such argument, which is a
         TypeError, as a function's is.
         """
-        known = self._named(where, name)
+        known = self.named(where, name)
         if is_symbol(value):
             value = value.settle()
         if value is AS_COMPILED or (known.exact and literal(_as_python(value)) == known.text):
@@ -185,12 +185,13 @@ class Values:
                 else:
                     passed[known.name] = value
         for name, value in passed.items():
-            if not self._named(where, name).number:
+            if not self.named(where, name).number:
                 self.check(where, name, value)
         given = [passed.get(one.name, AS_COMPILED) for one in self.op.numbers]
         return tensors, tuple(self.numbers(where, given).values())
 
-    def _named(self, where: str, name: str) -> Value:
+    def named(self, where: str, name: str) -> Value:
+        """The plain argument of this name.  Raises KernelTypeError."""
         if name not in self.by_name:
             raise KernelTypeError(
                 f"{where} has no plain argument {name!r}",

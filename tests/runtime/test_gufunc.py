@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import symgrad as sg
-from symgrad.errors import KernelArgumentError, KernelTypeError
+from symgrad.errors import KernelArgumentError, KernelTypeError, SymgradError
 from symgrad.runtime.op import CompiledOp
 
 PLACES = st.permutations([0, 1, 2]).map(lambda order: tuple(order[:2]))
@@ -86,9 +86,47 @@ def test_what_is_wrong(matmul: CompiledOp) -> None:
         product(x, x, axes=[(0, 1), (0, 1)])
     with pytest.raises(KernelArgumentError, match="axes"):
         product(x, x, axes=[(0, 5), (0, 1), (0, 1)])
-    with pytest.raises(KernelTypeError, match="1 inputs given, 2"):
+    with pytest.raises(KernelTypeError, match="1 input given, 2"):
         product(x)
     with pytest.raises(KernelTypeError, match="second result of forward"):
         product.backward(matmul.forward(x, x)[1], x)
     with pytest.raises(KernelTypeError, match="no compiled op"):
         sg.gufunc(numpy.add)
+
+
+@pytest.mark.parametrize("axes", [(0, 2**70), (0, 1.0), (0, "a"), None, (0, 5), (0, 0)])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_wrong_axes_name_their_operand(matmul: CompiledOp, axes: Any, place: int) -> None:
+    x, given = numpy.ones((2, 2)), [(0, 1), (0, 1), (0, 1)]
+    given[place] = axes
+    case = matmul.caller.op.cases[0]
+    name = (*case.inputs, *case.outputs)[place].name
+    for out in (None, numpy.empty((2, 2))):
+        with pytest.raises(SymgradError, match=f"Matmul: the axes of {name}: ") as error:
+            sg.gufunc(matmul)(x, x, axes=given, out=out)
+        assert isinstance(error.value, (KernelArgumentError, KernelTypeError))
+
+
+def test_what_is_wrong_in_a_call(matmul: CompiledOp) -> None:
+    """The errors name the op, and say where an array goes."""
+    product, x = sg.gufunc(matmul), numpy.ones((2, 2))
+    with pytest.raises(KernelTypeError, match="Matmul: 3 inputs given, 2 expected") as error:
+        product(x, x, x)
+    assert "out=" in error.value.hint
+    for call in (product, product.forward):
+        with pytest.raises(KernelTypeError, match="Matmul has no plain argument 'where'"):
+            call(x, x, where=True)
+    for axes in (7, [(0, 1)] * 4, 10**5000, [(0, 1), (0, 1), 10**5000]):
+        with pytest.raises(KernelArgumentError, match=r"Matmul: axes=.* does not fit"):
+            product(x, x, axes=axes)
+    for casting in ("any", 3):
+        with pytest.raises(KernelArgumentError, match="Matmul: casting is"):
+            product(x, x, casting=casting)
+    dot = sg.gufunc(sg.compile(Dot, "f64[n]", "f64[n]"))
+    wrong: Any = (0.0, "a", (0, 1))
+    for axis in wrong:
+        with pytest.raises(KernelTypeError, match="dot: axis: "):
+            dot(x, x, axis=axis)
+    for axis in (7, 2**70):
+        with pytest.raises(KernelArgumentError, match="dot: the axes of x: "):
+            dot(x, x, axis=axis)

@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 import symgrad as sg
 from symgrad.abi import LARGE
-from symgrad.errors import KernelArgumentError
+from symgrad.errors import KernelArgumentError, KernelTypeError
 from symgrad.runtime import pool
 from symgrad.runtime.arguments import NDArray
 
@@ -91,8 +92,13 @@ def test_what_waits_is_bounded() -> None:
     assert not pool._pool._waiting
     pool.leased((LARGE,), FLOAT32)
     assert not pool._pool._waiting
-    with pytest.raises(KernelArgumentError, match="-1 bytes"):
-        sg.set_pool_limit(-1)
+    for wrong in (-1, 2**70):
+        with pytest.raises(KernelArgumentError, match=f"bytes that may wait cannot be {wrong}"):
+            sg.set_pool_limit(wrong)
+    wrongs: Any = ("x", None, 1.5)
+    for none in wrongs:
+        with pytest.raises(KernelTypeError, match=r"bytes that may wait is .*, and an integer"):
+            sg.set_pool_limit(none)
 
 
 def test_impossible_sizes_are_what_numpy_says() -> None:

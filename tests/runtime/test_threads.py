@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy
 import pytest
 
+from symgrad.errors import KernelArgumentError, KernelTypeError
 from symgrad.runtime import threads
 from symgrad.runtime.op import CompiledOp
 from symgrad.runtime.workspace import workspace
@@ -34,8 +36,19 @@ def test_setting(softplus: CompiledOp) -> None:
     assert all(numpy.array_equal(results[0], other) for other in results)
     threads.set_num_threads(0)
     assert threads.get_num_threads() >= 1
-    with pytest.raises(ValueError, match="cannot be -1"):
-        threads.set_num_threads(-1)
+
+
+@pytest.mark.usefixtures("_threads_restored")
+def test_what_is_no_number_of_threads() -> None:
+    threads.set_num_threads(2)
+    for wrong in (-1, 2**31, 10**5000):
+        with pytest.raises(KernelArgumentError, match="the number of threads cannot be"):
+            threads.set_num_threads(wrong)
+    nones: Any = ("x", None, 1.5, [1], float("nan"))
+    for none in nones:
+        with pytest.raises(KernelTypeError, match=r"the number of threads is .*, and an integer"):
+            threads.set_num_threads(none)
+    assert threads.get_num_threads() == 2
 
 
 def test_before_any_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,6 +98,7 @@ def test_workspace_is_aligned_and_released(matmul: CompiledOp) -> None:
 FORK = """
 import os, signal, sys, threading, warnings
 import numpy
+from symgrad.errors import KernelArgumentError, KernelTypeError
 from symgrad.runtime import threads
 from tests.runtime.examples import MATMUL, SOFTPLUS
 warnings.simplefilter("ignore", DeprecationWarning)
