@@ -486,7 +486,6 @@ def build(
     BuildError.
     """
     from symgrad.manifest import packaged, packaged_op
-    from symgrad.runtime.package import difference
 
     if package is not None:
         from symgrad import project
@@ -517,21 +516,22 @@ def build(
     place = project.source_folder(folder, package) if package else folder
     files = packaged([op for op, *_ in made], place)
     if check:
-        ops = [op for op, *_ in made] if compiled else []
-        return difference(place, files) + "".join(map(partial(_stale, place), ops))
+        return _difference(place, files, [op for op, *_ in made] if compiled else [])
     _write(folder, place, package, files, made, compiled)
     if sheets is not None:
         sheets([one for *_, one in made if one is not None])
     return ""
 
 
-def _stale(place: Path, op: PackagedOp) -> str:
-    """A line where the library of an op is there, and would be built again."""
+def _difference(place: Path, files: Mapping[str, str], ops: Sequence[PackagedOp]) -> str:
+    """What writing would change; a line for each library of ``ops`` that would be built again."""
     from symgrad.runtime.contents import stale
     from symgrad.runtime.libraries import read_op
+    from symgrad.runtime.package import difference
 
-    said = stale(place, read_op(op.wrapper), op.texts)
-    return f"{place.name}/{said}\n" if said else ""
+    libraries = (stale(place, read_op(op.wrapper), op.texts) for op in ops)
+    lines = (f"{place.name}/{said}\n" for said in libraries if said)
+    return difference(place, files) + "".join(lines)
 
 
 def _sheet(*facts: Any, scaling: bool) -> Sheet:
