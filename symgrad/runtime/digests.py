@@ -60,8 +60,15 @@ def file_digest(path: Path) -> str:
 
 
 def stamp(data: bytes, source: str) -> dict[str, str]:
-    """What lies beside a library with these bytes, which was built from ``source``."""
-    return {"library": bytes_digest(data), "code": code_digest(data), "source": source}
+    """What lies beside a library with these bytes, which was built from ``source``.
+
+    ``code`` is empty for damaged ones.
+    """
+    try:
+        code = code_digest(data)
+    except (struct.error, IndexError, ValueError):
+        code = ""
+    return {"library": bytes_digest(data), "code": code, "source": source}
 
 
 _CHANGED = (b".got", b".interp")

@@ -434,6 +434,20 @@ def test_a_library_that_does_not_fit_is_not_loaded(tmp_path: Path, damage: str) 
     assert str(tmp_path / "cache") in said
 
 
+@pytest.mark.parametrize("part", [0, 5, 6, 30, 64, 0.5, 0.99])
+def test_a_library_that_is_cut_short_is_no_more_what_was_built(
+    built: Path, tmp_path: Path, part: float
+) -> None:
+    """Wherever it is cut: before, within or behind the tables of an ELF file."""
+    for path in (*built.glob("_softplus*.so"), *built.glob("_softplus*.json")):
+        shutil.copy(path, tmp_path)
+    (library,) = tmp_path.glob("_softplus*.so")
+    data = library.read_bytes()
+    library.write_bytes(data[: part if isinstance(part, int) else int(len(data) * part)])
+    said = stale(tmp_path, SOFTPLUS.record, SOFTPLUS.texts)
+    assert said == f"{library.name} was changed, or was built from other sources"
+
+
 DAMAGES: dict[str, tuple[Callable[[Path], object], ...]] = {
     "was changed": (lambda library: library.write_bytes(library.read_bytes()[:-1] + b"!"),),
     "or was built": (lambda library: library.write_bytes(b""),),
