@@ -58,7 +58,7 @@ int64_t nn_cross_entropy_forward_workspace(int64_t n, int64_t c)
  *     output = sum(where(t1, -t2, 0.0), axes=(0,))/sum(t1, axes=(0,))
  * in:   x f32[n c], labels i64[n]
  * out:  output f32[]
- * returns 1: an index is out of range, unless 0 <= stored_[i, 0] < c
+ * returns 1: an index is out of range, unless 0 <= where(labels[i] != -100, labels[i], 0) < c
  * Evaluated as written but for: sums in lanes, sums in blocks, sums in groups of rows, sums of
  *     floats in double.
  */

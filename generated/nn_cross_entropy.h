@@ -24,7 +24,7 @@ extern "C" {
 /*
  * in:   x f32[n c], labels i64[n]
  * out:  output f32[]
- * returns 1: an index is out of range, unless 0 <= stored_[i, 0] < c
+ * returns 1: an index is out of range, unless 0 <= where(labels[i] != -100, labels[i], 0) < c
  */
 int64_t nn_cross_entropy_forward_workspace(int64_t n, int64_t c);
 int nn_cross_entropy_forward(int64_t n, int64_t c, const float *x, int64_t x_s0, const int64_t *labels, float *output, void *workspace);

@@ -26,10 +26,18 @@ def expression_text(
 
 
 class IndexText:
-    """Letters for axes, in order of appearance, and the texts of subexpressions."""
+    """Letters for axes, in order of appearance, and the texts of subexpressions.
 
-    def __init__(self, axes: Sequence[Axis], names: Mapping[str, str]) -> None:
+    ``inside``: tensors in whose place the expression is written that defines them, with the indices
+    that it defines them at.
+    """
+
+    def __init__(
+        self, axes: Sequence[Axis], names: Mapping[str, str],
+        inside: Mapping[str, tuple[Sequence[Dim], Expr]] | None = None,
+    ) -> None:  # fmt: skip
         self.names = names
+        self.inside = inside or {}
         self.letters: dict[Axis, str] = {}
         for axis in axes:
             self.axis(axis)
@@ -44,13 +52,14 @@ class IndexText:
 
     def whole(self, body: Expr, known: Mapping[int, str] | None = None) -> str:
         """The text of an expression; ``known``: names of parts, by their numbers."""
-        given = known or {}
+        return self._leveled(body, known or {})[0]
 
+    def _leveled(self, body: Expr, given: Mapping[int, str]) -> tuple[str, int]:
         def step(expr: Expr, texts: Mapping[Expr, tuple[str, int]]) -> tuple[str, int]:
             name = given.get(expr.number)
             return (name, _TIGHT) if name else self._one(expr, texts)
 
-        return fold([body], step)[body][0]
+        return fold([body], step)[body]
 
     def _one(self, expr: Expr, texts: Mapping[Expr, tuple[str, int]]) -> tuple[str, int]:
         if isinstance(expr, Literal):
@@ -79,8 +88,21 @@ class IndexText:
         return f"{expr.function}({operands})", _TIGHT
 
     def _access(self, tensor: str, indices: Sequence[Dim]) -> str:
+        if tensor in self.inside:
+            return self._defined(*self.inside[tensor], indices)
         name = self.names.get(tensor, tensor)
         return f"{name}[{', '.join(map(self.dim, indices))}]" if indices else name
+
+    def _defined(self, places: Sequence[Dim], body: Expr, indices: Sequence[Dim]) -> str:
+        """``body``, which defines an element at ``places``, at ``indices``."""
+        inner = IndexText((), self.names, self.inside)
+        inner.letters = dict(self.letters)
+        for place, index in zip(places, indices, strict=True):
+            text = self.dim(index)
+            for axis in place.axes:
+                inner.letters[axis] = text if text.isidentifier() else f"({text})"
+        text, level = inner._leveled(body, {})
+        return text if level == _TIGHT else f"({text})"
 
     def dim(self, dim: Dim) -> str:
         """An index expression, its axes by their letters."""

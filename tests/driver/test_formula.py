@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -141,3 +142,45 @@ def test_all_kernels_take_sizes_in_the_order_of_the_header(function: Any, specs:
 def test_the_header_says_which_indices_are_in_range() -> None:
     emitted = emit(plan(trace(ops.SoftmaxCrossEntropy)), "")
     assert "out of range, unless 0 <= labels[i] < c" in emitted.texts[emitted.op.header]
+
+
+class Indirect(sg.Function):
+    """Rows whose numbers are computed: ``how`` from others, or by a sum."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, labels: Any, scores: Any, how: str) -> Any:
+        if how == "where":
+            chosen = sg.where(labels == -100, 0, labels)
+        elif how == "argmax":
+            chosen = 2 * labels + scores.argmax(1)
+        else:
+            counts = labels * labels
+            chosen = counts.cumsum(0) + counts
+        ctx.save_for_backward(chosen)
+        ctx.rows = x.shape[0]
+        return x[chosen]
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        (chosen,) = ctx.saved_tensors
+        return grad.new_zeros(ctx.rows, grad.shape[1]).index_add(0, chosen, grad), None, None, None
+
+
+@pytest.mark.parametrize(
+    ("how", "index"),
+    [
+        ("where", "where(labels[i] == -100, 0, labels[i])"),
+        ("argmax", "(2*labels + argmax(scores, axes=(1,)))[i]"),
+        ("cumsum", ""),
+    ],
+)
+def test_ranges_of_computed_indices_are_said_of_the_inputs(how: str, index: str) -> None:
+    """No other name than those of parameters, sizes, letters and functions."""
+    given = ("f32[n d]", "i64[m]", "f32[m q]")
+    emitted = emit(plan(trace(Indirect, *given, static={"how": how})), "")
+    text = " ".join(emitted.texts["indirect.c"].replace("\n *", "").split())
+    found = re.findall(r"returns 1: an index is out of range, unless 0 <= (.*?) < n\b", text)
+    forward = next(one for one in emitted.op.kernels if one.name.endswith("forward"))
+    known = {*(one.name for one in forward.inputs), "m", "q", *"ijklp"}
+    assert index in found[1]
+    assert {*re.findall(r"\b[a-z_]+\b(?![(\[=])", found[1])} <= known

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from symgrad import abi
@@ -29,6 +29,7 @@ from symgrad.codegen.emit.outer import OuterLoops
 from symgrad.codegen.emit.reductions import Reduction
 from symgrad.codegen.names import Names, comment_text
 from symgrad.codegen.program.definitions import Definition, KernelProgram, build_program
+from symgrad.codegen.program.equations import stored_node
 from symgrad.codegen.program.patterns import Scatter
 from symgrad.codegen.schedule.interchange import interchange
 from symgrad.codegen.schedule.items import PRODUCT
@@ -40,11 +41,13 @@ from symgrad.codegen.schedule.storage import Storage, allocate
 from symgrad.index.text import IndexText
 from symgrad.ir.dim import Element, product
 from symgrad.ir.dtype import BY_NAME
-from symgrad.ir.expr import Access, postorder
+from symgrad.ir.expr import Access, Reduce, postorder
+from symgrad.ir.formula import formulas
 from symgrad.ir.function import BatchAxes
 from symgrad.ir.graph import Graph, Node, ancestors
 
 WIDTH = 96  # characters of a line of a comment
+_CALL = re.compile(r"\w+\((?:[^()]|\([^()]*\))*\)")
 
 
 @dataclass(frozen=True)
@@ -350,12 +353,36 @@ def _promise(
             for by_value in (context.arrays[name].by_value if title == "in:  " else None,)
         )
         lines.append(f"{title} {arrays or 'nothing'}")
-    text = IndexText((), {tensor: array.name for tensor, array in context.arrays.items()})
-    ranges = [f"0 <= {text.dim(check.index)} < {check.bound}" for check in program.checks]
     for reason in statuses:
-        unless = f", unless {' and '.join(ranges)}" if reason == OUT_OF_RANGE else ""
+        ranges = " and ".join(_ranges(graph, program, context)) if reason == OUT_OF_RANGE else ""
+        unless = ranges and f", unless {ranges}"
         lines.append(f"returns {STATUSES.index(reason) + 1}: {reason}{unless}")
     return tuple(lines)
+
+
+def _ranges(graph: Graph, program: KernelProgram, context: EmitContext) -> Iterator[str]:
+    """What must hold of indices, in terms of the inputs."""
+    names = {tensor: context.arrays[tensor].name for tensor in graph.inputs}
+    inside = {}
+    for one in program.definitions:
+        call = _called(graph, one)
+        if call:
+            names[one.tensor] = call
+        else:
+            inside[one.tensor] = (one.indices, one.body)
+    written = IndexText((), names, inside)
+    for check in program.checks:
+        yield f"0 <= {written.dim(check.index)} < {check.bound}"
+
+
+def _called(graph: Graph, definition: Definition) -> str:
+    """A tensor that is made of sums in one line of NumPy; "" for none."""
+    node, name = stored_node(graph, definition.tensor), definition.tensor
+    if node is None or not any(isinstance(one, Reduce) for one in postorder([definition.body])):
+        return ""
+    line, *more = formulas(graph, {name: node})
+    text = line.removeprefix(f"{name} = ")
+    return "" if more else text if _CALL.fullmatch(text) else f"({text})"
 
 
 def comment_lines(lines: Sequence[str]) -> tuple[str, ...]:

@@ -1317,7 +1317,7 @@ class Summary:
         axes = (*write.axes, axis)
         if self._axis in address.axes or not injective(self._integers, axes, address):
             raise NotShown(
-                f"two iterations may write one element of {_shown(write.array)}", self._line
+                f"two iterations may write one element of {_shown(write.array)}", write.line
             )
         pool = self._values.pool
         here = self._values.call(
@@ -1421,7 +1421,7 @@ class Summary:
         for write in (joined.write for joined in whole):
             if not injective(self._integers, write.axes, write.address):
                 raise NotShown(
-                    f"two iterations may write one element of {_shown(write.array)}", self._line
+                    f"two iterations may write one element of {_shown(write.array)}", write.line
                 )
         for place, one in enumerate(group):
             for other in group[:place]:
@@ -1473,7 +1473,7 @@ class Summary:
         with self._integers.given(Dim.of(later) - Dim.of(self._axis) - 1):
             if not (self._integers.entails(gap - 1) or self._integers.entails(-gap - 1)):
                 raise NotShown(
-                    f"two iterations may write one element of {_shown(one.array)}", self._line
+                    f"two iterations may write one element of {_shown(one.array)}", one.line
                 )
 
     # -- what was read from before the iteration
