@@ -358,8 +358,11 @@ def _for_guesses(request: Request, suggest: bool) -> Report:
 def _is_accident(other: Request, request: Request, whole: bool) -> bool:
     """Are these shapes that forward takes beside inferred ones, but is not written for?
 
-    ``whole``: with fewer axes it takes as many of its tensors.
+    ``whole``: with fewer axes it takes as many of its tensors.  Other values of plain arguments are
+    another call, whose shapes are what they need.
     """
+    if other.static != request.static:
+        return False
     counted = request.guess is not None and request.guess.counted
     return other.is_more_special(request) or (
         whole and (counted or request.has_more_axes_in_some(other))

@@ -136,11 +136,13 @@ def _table(config: Config, one: Judged) -> str:
     request = one.request
     assert request is not None
     assert request.guess is not None
-    if one.report is not None and any(c.kind == "shapes" for c in one.report.conditions):
+    limits: list[str] = []
+    if one.report is not None:  # what the verdict is of, and all that it holds for
         every = (request, request.guess.fitting, *request.guess.others)
         request = next(
             (it for it in every if it and one.report.inferred.startswith(str(it.guess))), request
         )
+        limits = [f"if {c.text}" for c in one.report.conditions if c.kind == "shapes"]
     shapes = {arg.name: str(arg.spec) for arg in request.tensors}
     values = dict(request.static)
     chosen = request.guess.values if request.guess is not None else ()
@@ -152,7 +154,7 @@ def _table(config: Config, one: Judged) -> str:
         for fact in request.assumptions
         if fact.kind == "constant" and fact.name not in own
     }
-    comments = [f"found by trying; {one.verdict}", *_proposals(one)]
+    comments = [f"found by trying; {one.verdict}", *limits, *_proposals(one)]
     tables = {"shapes": shapes, "static": static, "assume": facts}
     return table_of(config, _key(one), tables, list(dict.fromkeys(comments)))
 

@@ -371,6 +371,58 @@ def test_what_was_found_by_trying_is_appended(project: Path) -> None:
     assert (project / "symgrad.toml").read_text() == text
 
 
+RANKS = """
+import symgrad as sg
+
+
+class Flat(sg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.softmax(-1)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return y * (g - (g * y).sum(1, keepdim=True))
+
+
+class Power(sg.Function):
+    @staticmethod
+    def forward(ctx, x, k: int):
+        ctx.save_for_backward(x)
+        ctx.k = k
+        return x ** k
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * min(ctx.k, 2) * x ** (ctx.k - 1), None
+
+
+class Pool(sg.Function):
+    @staticmethod
+    def forward(ctx, x, k: int):
+        n, c = x.shape
+        ctx.k = k
+        return x.reshape(n, c // k, k).mean(-1)
+
+    @staticmethod
+    def backward(ctx, g):
+        n, c = g.shape
+        return (g.unsqueeze(-1) + sg.zeros((n, c, ctx.k))).reshape(n, c * ctx.k), None
+"""
+
+
+@pytest.mark.slow
+def test_what_is_refuted_stays_so_once_its_shapes_are_written(project: Path) -> None:
+    (project / "lib" / "ops.py").write_text(RANKS)
+    assert {one["verdict"] for one in _run("lib/ops.py")[1]} == {"REFUTED"}
+    CliRunner().invoke(main, ["verify", "lib/ops.py", "--write-config", "--quiet"])
+    assert {one["verdict"] for one in _run("lib/ops.py")[1]} == {"REFUTED"}
+
+
 def test_pytest_reads_them(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(declared_ops=OPS)
     pytester.path.joinpath("symgrad.toml").write_text(
