@@ -157,23 +157,26 @@ def write_package(folder: Path, files: Mapping[str, str]) -> list[Path]:
     """Write ``files`` into ``folder``; return the paths that changed.
 
     A new folder appears complete or not at all.  In an existing one each file is replaced
-    atomically, the manifest last; files that an earlier manifest lists and this one does not are
-    deleted, all others stay.  Raises BuildError where a file is in the way that symgrad
-    did not write, or where the folder cannot be written.
+    atomically; files that an earlier manifest lists and this one does not are deleted, all others
+    stay.  The manifest comes last, so that a build that ends before leaves nothing unlisted.
+    Raises BuildError where a file is in the way that symgrad did not write, or where the folder
+    cannot be written.
     """
     try:
         if not folder.exists():
             return _write_new(folder, files)
         _check_ours(folder, files)
-        ordered = sorted(files, key=lambda name: (name == MANIFEST, name))
         leftovers = _stale(folder, files)
-        changed = [name for name in ordered if _read(folder / name) != files[name]]
+        changed = [name for name in sorted(files) if _read(folder / name) != files[name]]
         if changed:
             replace_file(folder / MANIFEST, _interim(folder, files))
         for name in changed:
-            replace_file(folder / name, files[name])
+            if name != MANIFEST:
+                replace_file(folder / name, files[name])
         for name in leftovers:
             (folder / name).unlink(missing_ok=True)
+        if changed:
+            replace_file(folder / MANIFEST, files[MANIFEST])
         return [folder / name for name in (*changed, *leftovers)]
     except OSError as error:
         raise BuildError(

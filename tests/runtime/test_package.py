@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -224,6 +225,50 @@ def test_nothing_is_left_when_writing_is_interrupted(
     assert {path.name[0] for path in folder.rglob("*")}.isdisjoint(".")
     write_package(folder, files_of(MATMUL))
     assert tree(folder) == files_of(MATMUL)
+
+
+def test_wherever_an_upgrade_ends_the_next_build_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before each file that is replaced or deleted, in turn."""
+    before, after = files_of(SOFTPLUS, MATMUL), files_of(SOFTPLUS, version="1.2.4")
+    left = [0]
+
+    def counting(real: Any) -> Any:
+        def call(path: Path, *given: Any, **named: Any) -> Any:
+            names = {path.name, *(one.name for one in given)}
+            if any(not name.startswith(".") for name in names):
+                left[0] -= 1
+                if not left[0]:
+                    raise KeyboardInterrupt
+            return real(path, *given, **named)
+
+        return call
+
+    for steps in range(1, 100):
+        folder = tmp_path / str(steps)
+        write_package(folder, before)
+        with monkeypatch.context() as patch:
+            left[0] = steps
+            patch.setattr(Path, "replace", counting(Path.replace))
+            patch.setattr(Path, "unlink", counting(Path.unlink))
+            with suppress(KeyboardInterrupt):
+                write_package(folder, after)
+        whole = left[0] > 0
+        write_package(folder, after)
+        assert tree(folder) == after
+        if whole:
+            break
+    assert 4 < steps < 99
+
+
+def test_the_manifest_is_whole_where_another_file_was_changed(tmp_path: Path) -> None:
+    """With letters that JSON may write in two ways."""
+    files = package_files([PackagedOp("plain", "", {}, {"file": "größe.py"})], "", {})
+    write_package(tmp_path / "kernels", files)
+    (tmp_path / "kernels" / "plain.py").write_text("mine = 1\n", encoding="utf-8")
+    write_package(tmp_path / "kernels", files)
+    assert tree(tmp_path / "kernels") == files
 
 
 def test_what_a_killed_build_has_left_is_deleted(tmp_path: Path) -> None:
