@@ -36,6 +36,7 @@ _TAKEN = {
     *(re.split(r"\W", one, maxsplit=1)[0] for one in (NUMPY, CFFI, *COMPILE)),
     *("scipy_openblas32", "symgrad", "jax", "torch", "pycparser", "setuptools", "pip", "pytest"),
 }
+_LEFT = "/build/\n/src/*.egg-info/\n"  # what pip wheel and cmake leave
 _CONSTANTS = {OUT_OF_RANGE: "OUT_OF_RANGE", TOO_LARGE: "TOO_LARGE"}  # in C, behind the macro
 
 
@@ -128,6 +129,7 @@ def project_files(
             (f"cmake/{name}.pc.in", "pkgconfig.pc"), (f"include/{name}.h", "header.h"),
         )
     }  # fmt: skip
+    texts[".gitignore"] = f"# {MARK}\n{_LEFT}"
     values = {"mark": MARK, "ops": {op.stem: list(samples) for op, samples in made}}
     texts["tests/values.json"] = json.dumps(values, indent=1, sort_keys=True) + "\n"
     return texts

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -91,6 +92,20 @@ def test_dependencies_are_those_that_are_needed(tmp_path: Path) -> None:
         assert {*table["build-system"]["requires"]} >= {*found[name]} - {project.NUMPY}
     assert found["with"] == [project.NUMPY, project.CFFI, project.OPENBLAS]
     assert found["without"] == [project.NUMPY, project.CFFI]
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
+def test_git_takes_the_sources_and_nothing_that_builds_leave(tmp_path: Path) -> None:
+    folder = built(tmp_path, Scaled)
+    made = ("build/lib/kit/scaled.c", "src/kit.egg-info/PKG-INFO")
+    for name in made:
+        (folder / name).parent.mkdir(parents=True)
+        (folder / name).write_text("", encoding="utf-8")
+    sources = {name for name in texts(folder) if name not in made}
+    subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
+    listed = ["git", "ls-files", "--others", "--exclude-standard"]
+    done = subprocess.run(listed, cwd=folder, check=True, capture_output=True, text=True)
+    assert {*done.stdout.split()} == {name for name in sources if not name.startswith(".git/")}
 
 
 def test_the_readme_says_what_holds_for_which_arguments(tmp_path: Path) -> None:
