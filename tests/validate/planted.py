@@ -45,7 +45,7 @@ def _centred(x: Any) -> Any:
 
 def _twice(x: Any) -> Any:
     """Values that lie in the output that is written over them, and that are needed again."""
-    e = sg.exp(x)
+    e = sg.sin(x)
     total = e.sum(1, keepdim=True)
     return e / total, e - total
 

@@ -273,7 +273,8 @@ def _of_kinds(
             fits = {
                 "positive": node.dtype.is_float, "binary": node.dtype.is_float,
                 "symmetric": node.dtype.is_float and matrix,
-                "one-hot": node.dtype.is_float and node.rank >= 1 and node.shape[-1].constant != 1,
+                "one-hot": node.dtype.is_float and node.rank >= 1
+                and node.shape[-1].constant not in (0, 1),
                 "unique": node.dtype.is_integer and node.rank == 1,
             }  # fmt: skip
             if fits[kind]:
