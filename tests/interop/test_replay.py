@@ -350,20 +350,6 @@ class Indices(Squared):
         return 2 * x * g + 0 * torch.triu_indices(x.shape[0], x.shape[1]).sum()
 
 
-class FarDiagonal(Squared):
-    @staticmethod
-    def backward(ctx: Any, g: Any) -> Any:
-        (x,) = ctx.saved_tensors
-        return 2 * x * g + 0 * g.diagonal(5).sum()
-
-
-class FarDiagonalTripled(Squared):
-    @staticmethod
-    def backward(ctx: Any, g: Any) -> Any:
-        (x,) = ctx.saved_tensors
-        return 3 * x * g + 0 * g.diagonal(5).sum()
-
-
 class ThreeAxes(Squared):
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
@@ -379,16 +365,13 @@ class WrongProduct(Squared):
         return 2 * x @ g  # runs where n == m alone
 
 
-@pytest.mark.parametrize(("function", "said"), [
-    (Indices, "triu_indices of the symbolic size n"), (FarDiagonal, "torch runs it"),
-])  # fmt: skip
-def test_what_fails_in_the_trace_alone_is_not_refuted(function: Any, said: str) -> None:
-    report = sg.verify(function, "n m")
+def test_what_fails_in_the_trace_alone_is_not_refuted() -> None:
+    report = sg.verify(Indices, "n m")
     assert report == "UNDECIDED"
-    assert said in " ".join(str(report).split())
+    assert "triu_indices of the symbolic size n" in " ".join(str(report).split())
 
 
-@pytest.mark.parametrize("function", [FarDiagonalTripled, ThreeAxes, WrongProduct])
+@pytest.mark.parametrize("function", [ThreeAxes, WrongProduct])
 def test_what_fails_in_torch_too_is_refuted(function: Any) -> None:
     report = sg.verify(function, "n m")
     assert report == "REFUTED"
