@@ -39,7 +39,7 @@ except kernels._runtime.errors.KernelTypeError as error:
     assert "to(torch.float32)" in str(error)
 function = kernels.export_jax.function(kernels.weighted)
 text = jax.jit(function).lower(jax.numpy.ones((2, 3))).as_text()
-assert "weighted_inference_" in text and "callback" not in text, text
+assert "custom_call @weighted_" in text and "callback" not in text, text
 found = jax.grad(lambda x: function(x, 0.5, k=3)[1].sum())(jax.numpy.ones((2, 3)))
 assert (found == 3).all(), found
 """
