@@ -152,7 +152,7 @@ class EmittedOp:
 
     def unit(self, file: str) -> str:
         """A C file with the header that it includes in it."""
-        return included(self.texts[file])
+        return included(self.texts[file], self.texts[PRELUDE])
 
     def wrapper(self, runtime: str = "symgrad.runtime") -> str:
         """The Python wrapper; ``runtime``: the package that it imports what it calls from."""

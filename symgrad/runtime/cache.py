@@ -227,11 +227,13 @@ def beginning(path: Path) -> Path:
 
 def replace_file(made: Path, target: Path) -> None:
     """Replace ``target`` by a copy of ``made``, atomically.  Raises CacheError where that fails."""
+
+    def copy(beside: Path) -> None:
+        shutil.copyfile(made, beside)
+        _flush(beside)
+
     try:
-        try:
-            _replace(made, target)
-        except FileNotFoundError:  # another build took it for what a killed one had left
-            _replace(made, target)
+        put(target, copy)
     except OSError as error:
         raise CacheError(
             f"{target} cannot be written: {error.strerror or error}",
@@ -239,12 +241,22 @@ def replace_file(made: Path, target: Path) -> None:
         ) from error
 
 
-def _replace(made: Path, target: Path) -> None:
+def put(target: Path, fill: Callable[[Path], None]) -> None:
+    """Replace ``target`` atomically by what ``fill`` makes at the path it is given.
+
+    Nothing else is left, whatever is raised.  Raises OSError.
+    """
+    try:
+        _put(target, fill)
+    except FileNotFoundError:  # another build took it for what a killed one had left
+        _put(target, fill)
+
+
+def _put(target: Path, fill: Callable[[Path], None]) -> None:
     beside = beginning(target)
     try:
-        shutil.copyfile(made, beside)
-        _flush(beside)
-        os.replace(beside, target)
+        fill(beside)
+        beside.replace(target)
     finally:
         _remove(beside)
 

@@ -84,12 +84,16 @@ def stale(folder: Path, op: Op, texts: Mapping[str, str]) -> str:
     if not library.is_file():
         return f"{library.name} is no file"
     try:
-        stamped = json.loads(note.read_text(encoding="utf-8"))
+        fits = _is_stamped(library, note, op, texts)
     except (OSError, ValueError, RecursionError):
         return f"{note.name} cannot be read"
-    if stamped == stamp(library.read_bytes(), source_digest(op, texts)):
-        return ""
-    return f"{library.name} was changed, or was built from other sources"
+    return "" if fits else f"{library.name} was changed, or was built from other sources"
+
+
+def _is_stamped(library: Path, note: Path, op: Op, texts: Mapping[str, str]) -> bool:
+    """Does the note say of the library what it is?  Raises OSError, ValueError, RecursionError."""
+    stamped = json.loads(note.read_text(encoding="utf-8"))
+    return bool(stamped == stamp(library.read_bytes(), source_digest(op, texts)))
 
 
 def built_otherwise(folder: Path, op: Op, texts: Mapping[str, str], there: Contents) -> str:
@@ -102,9 +106,7 @@ def built_otherwise(folder: Path, op: Op, texts: Mapping[str, str], there: Conte
         return f"{note} lies there without its library"
     made = there.digests[library]
     try:
-        stamped = json.loads((folder / note).read_text(encoding="utf-8"))
-        data = (folder / library).read_bytes()
-        if stamped != stamp(data, source_digest(op, texts)):
+        if not _is_stamped(folder / library, folder / note, op, texts):
             return f"{note} does not tell what {library} was built from"
         if any(_digest_built(op, texts, portable) == made for portable in (True, False)):
             return ""

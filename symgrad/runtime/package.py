@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from symgrad.errors import BuildError
-from symgrad.runtime.cache import BEGUN, beginning
+from symgrad.runtime.cache import BEGUN, beginning, put
 from symgrad.runtime.digests import bytes_digest
 from symgrad.runtime.libraries import MANIFEST
 
@@ -78,12 +78,9 @@ def runtime_files() -> dict[str, str]:
     return found
 
 
-def shared_files(init: str, includes: Mapping[str, str]) -> dict[str, str]:
-    """What a package holds besides its ops and the manifest.
-
-    ``includes``: the texts of the headers that ops share.
-    """
-    return {"__init__.py": init, "py.typed": "", **includes, **runtime_files()}
+def shared_files(init: str) -> dict[str, str]:
+    """What a package holds besides its ops, the headers that these share, and the manifest."""
+    return {"__init__.py": init, "py.typed": "", **runtime_files()}
 
 
 def package_files(
@@ -95,7 +92,7 @@ def package_files(
     (versions ...), to which the ops' records and the digests of the files are added.  Raises
     BuildError for a module name that Python cannot import, and for one that two ops want.
     """
-    files = shared_files(init, {})
+    files = shared_files(init)
     for op in ops:
         check_stem(op.stem)
         for name, text in ((f"{op.stem}.py", op.wrapper), *sorted(op.texts.items())):
@@ -255,22 +252,14 @@ def _write_new(folder: Path, files: Mapping[str, str]) -> list[Path]:
 
 def replace_file(path: Path, text: str) -> None:
     """Write a file atomically: readers find the old text or the new one.  Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        _replace(path, text)
-    except FileNotFoundError:  # another build took it for what a killed one had left
-        _replace(path, text)
 
-
-def _replace(path: Path, text: str) -> None:
-    beside = beginning(path)
-    try:
+    def write(beside: Path) -> None:
         with beside.open("xb") as file:
             file.write(text.encode("utf-8", "backslashreplace"))
         beside.chmod(0o644)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    put(path, write)
 
 
 def abandoned(folder: Path, names: Iterable[str]) -> list[Path]:

@@ -216,7 +216,7 @@ def _common(
     stems: Sequence[str], package: _Package, unchecked: tuple[str, ...]
 ) -> OpCertificate:  # fmt: skip
     """What the ops share, and whatever is there or stated without belonging to the package."""
-    emitted = shared_files(render_package(stems), {PRELUDE: prelude()})
+    emitted = {**shared_files(render_package(stems)), PRELUDE: prelude()}
     own = sorted({*emitted, *(name for name in package.left if name in package.listed)})
     written = package.files(own)
     other = package.other(emitted, own)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from symgrad.codegen.emit.file import included
+from symgrad.codegen.emit.file import included, prelude
 from symgrad.validate import conversions, dialect
 from symgrad.validate.source import Unsupported, parse
 
@@ -349,7 +349,7 @@ def test_the_text_itself_is_in_the_dialect() -> None:
 
 @pytest.mark.parametrize("path", GENERATED, ids=lambda path: path.stem)
 def test_what_is_generated_is_in_the_dialect(path: Path) -> None:
-    _check(included(path.read_text(encoding="utf-8")))
+    _check(included(path.read_text(encoding="utf-8"), prelude()))
 
 
 @pytest.mark.parametrize("edits", EDITS.values(), ids=EDITS.keys())

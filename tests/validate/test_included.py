@@ -19,7 +19,7 @@ int64_t twice_rounded(int64_t n)
 
 
 def test_what_is_used_of_the_header_is_in_the_unit() -> None:
-    unit = parse(included(TEXT))
+    unit = parse(included(TEXT, prelude()))
     assert {*unit.macros} == {"ROUND_UP", "MIN"}
     assert not unit.externals
     assert not unit.constants
@@ -28,13 +28,13 @@ def test_what_is_used_of_the_header_is_in_the_unit() -> None:
 
 
 def test_what_functions_of_the_header_use_is_there_too() -> None:
-    unit = parse(included(TEXT.replace("ROUND_UP(MIN(n, 5))", "block_rows(n, n, n)")))
+    unit = parse(included(TEXT.replace("ROUND_UP(MIN(n, 5))", "block_rows(n, n, n)"), prelude()))
     assert {*unit.macros} == {"MAX", "MIN"}
     assert "block_rows" in unit.functions
 
 
 def test_lines_stay() -> None:
-    own, header = parts(included(TEXT))
+    own, header = parts(included(TEXT, prelude()))
     assert header == prelude()
     assert own == TEXT.replace(f'#include "{PRELUDE}"', "")
     assert parts(TEXT) == (TEXT, "")
@@ -47,12 +47,12 @@ def test_lines_stay() -> None:
 ])  # fmt: skip
 def test_what_is_refused(old: str, new: str) -> None:
     with pytest.raises(Unsupported):
-        parse(included(TEXT.replace(old, new)))
+        parse(included(TEXT.replace(old, new), prelude()))
 
 
 def test_a_wrong_line_marker() -> None:
     marker = '# 3 "kernels.c"'
-    text = included(TEXT)
+    text = included(TEXT, prelude())
     assert marker in text
     with pytest.raises(Unsupported, match="line marker"):
         parse(text.replace(marker, '# 4 "kernels.c"'))
@@ -60,4 +60,4 @@ def test_a_wrong_line_marker() -> None:
 
 def test_a_header_that_is_not_in_the_language() -> None:
     with pytest.raises(Unsupported):
-        parse(included(TEXT).replace("*space += ROUND_UP(bytes);", "goto out;"))
+        parse(included(TEXT, prelude()).replace("*space += ROUND_UP(bytes);", "goto out;"))

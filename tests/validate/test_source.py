@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pycparser import c_ast
 
-from symgrad.codegen.emit.file import included
+from symgrad.codegen.emit.file import included, prelude
 from symgrad.validate.source import (
     CType,
     Unsupported,
@@ -52,7 +52,7 @@ def test_what_is_generated_is_read_and_its_header_declares_it(header: Path) -> N
     files = sorted(GENERATED.glob(f"{header.stem}.c")) + sorted(
         GENERATED.glob(f"{header.stem}_pruned.c")
     )
-    units = [parse(included(path.read_text(encoding="utf-8"))) for path in files]
+    units = [parse(included(path.read_text(encoding="utf-8"), prelude())) for path in files]
     declared = parse_header(header.read_text(encoding="utf-8"))
     assert differences(declared, units) == []
     for unit in units:

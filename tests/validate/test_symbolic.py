@@ -10,7 +10,7 @@ import pytest
 
 from symgrad import abi
 from symgrad.codegen.calls import SizeNames
-from symgrad.codegen.emit.file import FileDoc, emit_file, included
+from symgrad.codegen.emit.file import FileDoc, emit_file, included, prelude
 from symgrad.codegen.emit.kernel import emit_kernel
 from symgrad.frontend.trace import trace
 from symgrad.ir.dim import Dim
@@ -45,7 +45,7 @@ def kernels(name: str) -> dict[str, Emitted]:
 
 def emitted(kernel: KernelPlan, sizes: SizeNames | None = None) -> Emitted:
     made = emit_kernel(kernel.graph, kernel.name, None, sizes, dict(kernel.numbers))
-    return included(emit_file([made], FileDoc("x")).source), made.record, kernel.graph
+    return included(emit_file([made], FileDoc("x")).source, prelude()), made.record, kernel.graph
 
 
 @pytest.mark.parametrize("name", [*QUICK, *(pytest.param(n, marks=pytest.mark.slow) for n in LONG)])

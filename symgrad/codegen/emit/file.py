@@ -107,11 +107,11 @@ def prelude() -> str:
     return environment().get_template("prelude.h.j2").render(prelude=view)
 
 
-def included(source: str) -> str:
-    """A C file with ``PRELUDE`` in it, between line markers."""
+def included(source: str, header: str) -> str:
+    """A C file with the text of ``PRELUDE`` in it, between line markers."""
     before, found, after = source.partition(f'#include "{PRELUDE}"\n')
     line = before.count("\n") + 2
-    return f'{before}# 1 "{PRELUDE}"\n{prelude()}# {line} "kernels.c"\n{after}' if found else source
+    return f'{before}# 1 "{PRELUDE}"\n{header}# {line} "kernels.c"\n{after}' if found else source
 
 
 def _file_view(kernels: Sequence[EmittedKernel], doc: FileDoc) -> FileView:
