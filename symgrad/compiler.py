@@ -359,9 +359,9 @@ def _is_accident(other: Request, request: Request, whole: bool) -> bool:
     """Are these shapes that forward takes beside inferred ones, but is not written for?
 
     ``whole``: with fewer axes it takes as many of its tensors.  Other values of plain arguments are
-    another call, whose shapes are what they need.
+    another call, whose shapes are what they need; and backward may be written for repeated tensors.
     """
-    if other.static != request.static:
+    if other.static != request.static or (other.guess is not None and other.guess.written):
         return False
     counted = request.guess is not None and request.guess.counted
     return other.is_more_special(request) or (

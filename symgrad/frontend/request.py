@@ -258,6 +258,7 @@ class Guess:
     whose gradients are numbers, or shapes near to these, which fit backward.  ``wider``: more
     general shapes that forward takes, but backward does not.  ``counted``: forward is written for
     so many axes.  ``sizes``: those for which a number was chosen, since Python needs one.
+    ``written``: backward makes gradients of just these shapes where a tensor is repeated.
     ``again``: infers the shapes of another Function in the same way.
     """
 
@@ -272,6 +273,7 @@ class Guess:
     wider: str = ""
     counted: bool = False
     sizes: tuple[str, ...] = ()
+    written: bool = False
     again: Callable[[AnyFunction], Request] | None = None
 
     def __str__(self) -> str:

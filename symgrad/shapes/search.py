@@ -16,10 +16,10 @@ import heapq
 import inspect
 import itertools
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from symgrad import deadline
 from symgrad.budgets import (
@@ -86,6 +86,7 @@ from symgrad.shapes.sizes import (
     substituted,
 )
 
+T = TypeVar("T")
 ODD_PRICE = 2
 FAILING_PRICE = 100
 RAISING_PRICE = 10
@@ -203,11 +204,13 @@ class _Search:
             found = self._with_tensors(found)
         guess = self._presences(found)
         others = [self._found(other) for other in self._others(found)]
+        repeated = [] if found.failing else [self._as_written(one) for one in self._repeated(found)]
         longer = [] if found.failing else [
             *self._valued(found), *self._indexed(found), *self._longer(found)
         ]  # fmt: skip
         guess = replace(
-            guess, others=(*longer, *others[:MOST_OTHER_SHAPES]), fitting=self._fitting(found),
+            guess, others=(*longer, *others[:MOST_OTHER_SHAPES], *repeated),
+            fitting=self._fitting(found),
             wider=self._wider(found), counted=counts_axes(self.function),
         )  # fmt: skip
         return replace(self._found(found), guess=guess)
@@ -645,6 +648,33 @@ class _Search:
         found = [one for one in trials.values() if one and not one.failing and not one.hidden]
         yield from sorted(found, key=lambda one: one.price)
 
+    def _repeated(self, found: _Trial) -> Iterator[_Trial]:
+        """The same with a tensor that is repeated along an axis, where backward sums over that.
+
+        It has the size 1 there, or lacks axes in front, beside a tensor of the shape found.  Each
+        gradient has to have the shape of its argument: then backward is written for such calls.
+        """
+        shapes = Counter(spec.dims for spec in found.specs if spec is not None)
+        for at, (one, spec) in enumerate(zip(found.chosen, found.specs, strict=True)):
+            if not (_is_float(one) and one.rank and spec) or shapes[spec.dims] < 2:
+                continue
+            for dims in _repeatable(spec.dims):
+                price = _price_of(self.unknowns[at], len(dims))
+                other = replace(
+                    found,
+                    chosen=_put(found.chosen, at, replace(one, rank=len(dims), price=price)),
+                    specs=_put(found.specs, at, replace(spec, dims=dims)),
+                )
+                graphs, _ = self._trace(other)
+                if graphs is not None and _refusal(graphs) is None and _fits(graphs):
+                    yield other
+
+    def _as_written(self, trial: _Trial) -> Request:
+        """What backward is written for: a mistake there is one."""
+        request = self._found(trial)
+        assert request.guess is not None
+        return replace(request, guess=replace(request.guess, written=True))
+
     def _has_gradients(self, trial: _Trial, graphs: FunctionGraphs) -> bool:
         """Is there something to prove, an element at least, and has no number a gradient?"""
         if any(dim.constant == 0 for spec in trial.specs if spec is not None for dim in spec.dims):
@@ -925,6 +955,21 @@ def _divides_by_zero(graphs: FunctionGraphs) -> bool:
     return any(
         node.op in ("div", "reciprocal") and number(node.args[-1]) == 0 for node in ancestors(roots)
     )
+
+
+def _repeatable(shape: tuple[Dim, ...]) -> Iterator[tuple[Dim, ...]]:
+    """Shapes that are repeated to one: an axis of size 1, or axes in front left out."""
+    one = Dim.of(1)
+    for axis, size in enumerate(shape):
+        if size != one:
+            yield _put(shape, axis, one)
+    for axis in range(len(shape)):
+        yield shape[axis + 1 :]
+
+
+def _put(row: tuple[T, ...], at: int, value: T) -> tuple[T, ...]:
+    """The row with another value at a place."""
+    return (*row[:at], value, *row[at + 1 :])
 
 
 def _is_float(one: Candidate) -> bool:

@@ -485,3 +485,76 @@ def test_an_index_that_backward_alone_reads() -> None:
         scale = 1
 
     assert sg.verify(Wrong, shapes).verdict == "REFUTED"
+
+
+def repeating(reduced: Any) -> Any:
+    """A product whose backward takes the axes back that an operand was repeated along."""
+
+    def fitted(g: Any, shape: Any) -> Any:
+        while g.dim() > len(shape):
+            g = reduced[0](g)
+        for axis, size in enumerate(shape):
+            if size == 1:
+                g = reduced[1](g, axis)
+        return g
+
+    class Product(FUNCTION):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any) -> Any:
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, y = ctx.saved_tensors
+            return fitted(g * y, x.shape), fitted(g * x, y.shape)
+
+    return Product
+
+
+def whole(g: Any) -> Any:
+    return g.sum(0)
+
+
+def kept(g: Any, axis: int) -> Any:
+    return g.sum(axis, keepdim=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("reduced", "expected"),
+    [
+        ((whole, kept), "PROVED"),
+        ((lambda g: g.mean(0), kept), "REFUTED"),
+        ((whole, lambda g, axis: g.mean(axis, keepdim=True)), "REFUTED"),
+        ((whole, lambda g, axis: 2 * g.sum(axis, keepdim=True)), "REFUTED"),
+    ],
+)
+def test_a_backward_that_takes_axes_back_is_judged_where_it_does(
+    reduced: Any, expected: str
+) -> None:
+    report = judged(repeating(reduced))
+    assert str(report.verdict) == expected
+    if expected == "PROVED":
+        assert {"x[n, m], y[n, 1]", "x[n, m], y[m]", "x[1, n], y[m, n]"} <= set(report.beside)
+
+
+class Mse(FUNCTION):
+    """It counts the elements of one argument, which is right for equal shapes alone."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, y: Any) -> Any:
+        ctx.save_for_backward(x, y)
+        return ((x - y) ** 2).mean()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, y = ctx.saved_tensors
+        part = g * 2 * (x - y) / x.numel()
+        return part, -part
+
+
+def test_a_backward_that_is_written_for_equal_shapes_is_judged_for_these() -> None:
+    report = judged(Mse)
+    assert str(report.verdict) == "PROVED"
+    assert not any("1" in shapes for shapes in report.beside)
