@@ -9,6 +9,7 @@ from typing import Any
 from symgrad.errors import DTypeError, ShapeError, counted
 from symgrad.frontend.caller import here
 from symgrad.frontend.functions.arithmetic import add, mul, sub
+from symgrad.frontend.functions.creation import full_like
 from symgrad.frontend.functions.joining import stack, unbind
 from symgrad.frontend.functions.movement import axis_of
 from symgrad.frontend.kinds import is_tensor, refused
@@ -197,6 +198,8 @@ def _scaled_sum(name: str, multiply: Callable[[Any, Any], Tensor]) -> None:
 
 def _affine(input: Any, product: Tensor, beta: Any, alpha: Any) -> Tensor:
     scaled = product if isinstance(alpha, (int, float)) and alpha == 1 else mul(product, alpha)
+    if isinstance(beta, (int, float)) and beta == 0:
+        return add(full_like(input, 0), scaled)  # whatever stands in input, NaN included
     plain = isinstance(beta, (int, float)) and beta == 1
     return add(input if plain else mul(input, beta), scaled)
 
