@@ -138,6 +138,37 @@ def test_a_refutation_says_what_torch_gives() -> None:
     assert report.to_dict()["inputs"]["x"]["replayed"]["confirmed"] is True
 
 
+_ONE_CALL = """
+import sys
+import torch
+from symgrad.frontend.guests import Call, Given
+from symgrad.interop.torch.measuring import measured
+
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3, x * 2
+
+    @staticmethod
+    def backward(ctx, grad, other):
+        (x,) = ctx.saved_tensors
+        return grad * 3 * x**2 + 2 * other
+
+at = [("x", Given([1.0, 2.0], "float64"))]
+found = measured(Cube, Call(at, frozenset({"x"}), [[3.0, 5.0], [7.0, 9.0]], "x", (1,)))
+print(found.backward, found.derivative, "sympy" in sys.modules)
+"""
+
+
+@pytest.mark.slow
+def test_a_real_call_does_not_import_sympy() -> None:
+    done = subprocess.run([sys.executable, "-c", _ONE_CALL], capture_output=True, text=True)
+    backward, derivative, imported = done.stdout.split()
+    assert float(backward) == float(derivative) == 5 * 3 * 2**2 + 2 * 9
+    assert imported == "False"
+
+
 def test_what_torch_does_not_confirm_is_undecided() -> None:
     wrong = sg.verify(doubled(Cube), "n m")
     request = bind(Cube, ("n m",))

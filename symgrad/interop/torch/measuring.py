@@ -93,12 +93,12 @@ class _Run:
 
     def apply(self, *args: Any) -> tuple[Any, ...]:
         """The outputs of the class, or of what it is declared to be meant for."""
-        torch.manual_seed(0)
+        torch.default_generator.manual_seed(0)
         return _tensors(self.original.apply(*args))
 
     def meant(self, *args: Any) -> tuple[Any, ...]:
         """The outputs of what backward is to be the derivative of."""
-        torch.manual_seed(0)
+        torch.default_generator.manual_seed(0)
         function = self.call.meant or self.original.apply
         return _tensors(function(*args))
 
@@ -106,7 +106,7 @@ class _Run:
         """The outputs of forward's own operations, which autograd follows."""
         if self.call.meant is not None:
             return self.meant(*args)
-        torch.manual_seed(0)
+        torch.default_generator.manual_seed(0)
         setup = inspect.getattr_static(self.original, "setup_context", None)
         if setup is not inspect.getattr_static(torch.autograd.Function, "setup_context"):
             return _tensors(self.original.forward(*args))
@@ -133,16 +133,21 @@ def _tensors(found: Any) -> tuple[Any, ...]:
     return tuple(one for one in several if isinstance(one, torch.Tensor))
 
 
-class _Unused(torch.autograd.Function):
-    """Makes a number of tensors, and gives None for the cotangent of each."""
+class _Number(torch.autograd.Function):
+    """Makes a number of tensors, whose cotangents are those that are ``given``, or None.
+
+    Torch imports sympy, which takes longer than all else here, to compare the shapes of cotangents
+    that it is handed.
+    """
 
     @staticmethod
-    def forward(ctx: Any, *tensors: Any) -> Any:
-        return tensors[0].new_zeros(())
+    def forward(ctx: Any, given: Sequence[Any], *tensors: Any) -> Any:
+        ctx.given = given
+        return torch.zeros((), dtype=torch.float64)
 
     @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:
-        return (None,) * len(ctx.needs_input_grad)
+        return None, *ctx.given
 
 
 def _measured(run: _Run) -> Measured:
@@ -194,14 +199,15 @@ def _gradient(
     if wanted is None:
         raise NotMeasured(f"{run.call.wanted} is no float tensor that requires a gradient")
     made = function(*passed.values())
-    pairs = [(output, given) for output, given in run.cotangents(made) if output.requires_grad]
-    if made and all(given is None for given in run.call.cotangents):
-        nothing = _Unused.apply(*made)
-        pairs = [(nothing, torch.ones_like(nothing))] if nothing.requires_grad else []
+    pairs = run.cotangents(made)
+    if not pairs:  # all of them are None
+        pairs = [(output, None) for output in made]
+    pairs = [(output, given) for output, given in pairs if output.requires_grad]
     if not pairs:
         return None if required else 0.0
     outputs, given = zip(*pairs, strict=True)
-    (found,) = torch.autograd.grad(outputs, [wanted], given, allow_unused=True)
+    number = _Number.apply(given, *outputs)
+    (found,) = torch.autograd.grad(number, [wanted], allow_unused=True)
     if found is None:
         return None if required else 0.0
     return float(found[run.call.at])
