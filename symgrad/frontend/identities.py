@@ -13,6 +13,7 @@ from __future__ import annotations
 import builtins
 import dis
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -87,13 +88,14 @@ def _with_inner(code: CodeType) -> Iterator[CodeType]:
             yield from _with_inner(one)
 
 
-def _instructions(code: CodeType) -> list[tuple[dis.Instruction, int]]:
+@lru_cache(maxsize=1024)
+def _instructions(code: CodeType) -> tuple[tuple[dis.Instruction, int], ...]:
     """The instructions of a code object, with their lines."""
     found, line = [], code.co_firstlineno
     for one in dis.get_instructions(code):
         line = one.starts_line or line
         found.append((one, line))
-    return found
+    return tuple(found)
 
 
 def _operands(before: Group) -> list[Group]:
