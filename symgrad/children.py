@@ -76,7 +76,7 @@ class Child:
 
     ``cpu``: seconds of processor time; ``wall``: seconds until it is killed; ``rest``: seconds
     without processor time until it is; ``memory``: bytes that it may take beside what this process
-    has; None for no limit.
+    has; None for no limit.  ``seconds``: the processor time that it took, once it has ended.
     """
 
     def __init__(
@@ -87,6 +87,7 @@ class Child:
         self.answer = b""
         self.late = ""
         self.status: int | None = None
+        self.seconds = 0.0
         self.pipe, end = os.pipe()
         with warnings.catch_warnings():
             # of threads that a fork does not have; what runs in the child starts its own
@@ -145,7 +146,8 @@ class Child:
 
     def _end(self) -> None:
         os.close(self.pipe)
-        _, self.status = os.waitpid(self.process, 0)
+        _, self.status, taken = os.wait4(self.process, 0)
+        self.seconds = taken.ru_utime + taken.ru_stime
 
     def _how(self) -> str:
         assert self.status is not None

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from symgrad.budgets import LONGEST_PIECE, MOST_STATE_ROUNDS, VERDICT_SECONDS, WIDER_REPAIR_SECONDS
-from symgrad.deadline import TimeUp, check, limited
+from symgrad.deadline import TimeUp, check, limited, processor_time
 from symgrad.declarations import Declared, read, specs_in
 from symgrad.errors import (
     BuildError,
@@ -179,7 +179,7 @@ def in_time(function: AnyFunction, timeout: float | None, judge: Callable[[], Re
     number = isinstance(timeout, (int, float)) and not isinstance(timeout, bool)
     if timeout is not None and not (number and 0 < timeout < math.inf):
         raise SpecError(f"timeout={timeout!r}", hint="a positive number of seconds, None for none")
-    stopped = True
+    started, stopped = processor_time(), True
     try:
         with fewer_collections(), limited(timeout) as limit:
             report = in_one_piece(judge)
@@ -189,7 +189,8 @@ def in_time(function: AnyFunction, timeout: float | None, judge: Callable[[], Re
     except CasesError as error:
         stopped = False
         report = _unfinished(function, f"{error.what}: {error.hint}")
-    return replace(report, timed_out=report.timed_out or stopped, repaired=None)
+    timed_out, seconds = report.timed_out or stopped, processor_time() - started
+    return replace(report, timed_out=timed_out, repaired=None, seconds=seconds)
 
 
 def _unfinished(function: AnyFunction, why: str) -> Report:

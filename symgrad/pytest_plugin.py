@@ -7,7 +7,6 @@ fails with the report otherwise.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,9 +24,6 @@ _SECTIONS = {
     _SHAPES: "symgrad: inferred shapes",
     _VALUES: "symgrad: values of arguments that verdicts hold for, derived backwards",
 }
-_CLASS = re.compile(r"^\s*class\s+\w+\s*\(", re.MULTILINE)
-_RULED = re.compile(r"\bcustom_vjp\b")
-_NEVER = ("setup.py", "__main__.py", "conftest.py")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -68,10 +64,9 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     wanted = config.getoption("symgrad")
     if not (config.getini("symgrad") if wanted is None else wanted):
         return None
-    if file_path.suffix != ".py" or file_path.name in _NEVER:
-        return None
-    text = file_path.read_text(encoding="utf-8", errors="replace")
-    if not (_CLASS.search(text) or _RULED.search(text)):
+    from symgrad.tools.sources import SCRIPTS, may_define
+
+    if file_path.suffix != ".py" or file_path.name in SCRIPTS or not may_define(file_path):
         return None
     found: FunctionFile = FunctionFile.from_parent(parent, path=file_path)
     return found

@@ -6,7 +6,6 @@ judged, then the judgements of all cases are put together into one report for ea
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -229,7 +228,6 @@ def _values(graphs: FunctionGraphs) -> tuple[tuple[str, str], ...]:
 
 
 def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
-    started = time.perf_counter()
     declared = graphs.assumptions
     options, failing = without_failing(graphs, options)
     for case in graphs.cases:
@@ -268,7 +266,6 @@ def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
         protocol=tuple(protocol),
         notes=tuple(_notes(graphs, options, judged)),
         domain=_domain(judged),
-        seconds=time.perf_counter() - started,
         details={"formulas": Formulas([one.subject for one in judged])},
     )
 

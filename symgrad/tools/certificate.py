@@ -45,7 +45,7 @@ from symgrad.runtime.package import (
     shared_files,
     text_digest,
 )
-from symgrad.tools import discover
+from symgrad.tools import discover, importing
 from symgrad.tools.configured import Configured
 
 _VERSION = re.compile(r"[0-9A-Za-z.+!_-]{1,64}")
@@ -314,7 +314,7 @@ def _function(said: Mapping[str, Any], package: _Package) -> tuple[type[Function
         resolved = path.resolve()
         if not resolved.is_relative_to(place) or resolved.is_relative_to(package.folder.resolve()):
             raise SpecError(f"the source {path} leads out of {place}, or into the package")
-        found = discover.defined(discover.load_file(path))
+        found = discover.defined(importing.load_file(path))
         named = [cls for cls in found if name in (cls.__name__, cls.__qualname__)]
         if not named:
             raise SpecError(f"{path} has no Function {name!r} any more")

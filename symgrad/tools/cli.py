@@ -310,22 +310,24 @@ def verify(
 
     from symgrad.tools import discover
     from symgrad.tools.configured import Configured
-    from symgrad.tools.judging import Asked, judge_all, summary
+    from symgrad.tools.judging import Asked, alone_notes, judge_all, summary
 
     console = Console(stderr=as_json, highlight=False)
-    chosen = [function for target in targets for function in discover.functions(target)]
+    found = discover.read(*targets)
     files = Configured(config, read=not no_config)
-    files.check(chosen)
+    files.check(discover.parted(found)[0])
     asked = Asked(
         _specs(shapes), _static(static), joined(assume), order, audit, timeout or None, suggest,
         cached=not no_cache, config=files.of, references=_pairs(replace, "--replace"),
     )  # fmt: skip
     alone = write_test is not None or write_config
-    judged = judge_all(chosen, console, asked, jobs=1 if alone else jobs)
+    judged = judge_all(found, console, asked, jobs=1 if alone else jobs)
     if as_json:
         _answer([one.to_dict() | ({"diff": one.diff} if suggest else {}) for one in judged])
     else:
         console.print(summary(judged))
+        for note in alone_notes(judged):
+            console.print(note, markup=False)
         for one in [] if quiet else judged:
             if audit or not one.passes:
                 console.print(escape(one.text), soft_wrap=True)
@@ -430,6 +432,7 @@ def scan_command(
 
     from symgrad.tools import outputs, scan
     from symgrad.tools.configured import Configured
+    from symgrad.tools.judging import alone_notes
     from symgrad.tools.sources import sources
 
     started = time.perf_counter()
@@ -448,13 +451,13 @@ def scan_command(
     if html is not None:
         from symgrad.tools.page import page
 
-        counts, notes = scan.counts(scanned), scan.notes(scanned)
+        counts, notes = scan.counts(scanned), alone_notes(scanned)
         outputs.write(html, page(place, scanned, counts, notes, seconds))
     if as_json:
         _answer(scan.as_dict(place, scanned, seconds))
     else:
         console.print(scan.summary(scanned, Path.cwd()))
-        for note in scan.notes(scanned):
+        for note in alone_notes(scanned):
             console.print(note, markup=False)
         said = ", ".join(f"{number} {name}" for name, number in scan.counts(scanned).items())
         click.echo(f"{len(scanned)} Functions in {seconds:.0f} s: {said or 'none'}")
@@ -575,7 +578,7 @@ def build(
     from symgrad.tools.configured import Configured
 
     files = Configured(config, read=not no_config)
-    found = [function for target in targets for function in discover.functions(target)]
+    found = discover.functions(*targets)
     files.check(found)
     chosen = files.built(found, partial(click.echo, err=True))
     difference = compiler.build(

@@ -26,7 +26,7 @@ from symgrad.frontend.function import Function, class_location
 from symgrad.frontend.plain import PLAIN
 from symgrad.frontend.request import declared
 from symgrad.runtime.package import replace_file
-from symgrad.tools.discover import OWN_MODULES
+from symgrad.tools.importing import OWN_MODULES
 from symgrad.tools.judging import Judged
 from symgrad.tools.sources import Source, module_of, sources
 

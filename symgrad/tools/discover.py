@@ -7,173 +7,103 @@ not.  Out: Function classes, in the order of their source.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import inspect
-import os
-import pkgutil
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from hashlib import sha256
-from importlib.machinery import SourceFileLoader
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import Any
 
-from symgrad.errors import Location, SpecError, SymgradError
+from symgrad.errors import SpecError
 from symgrad.frontend.function import Function, class_location
 from symgrad.frontend.guests import adapter_of, taken
-from symgrad.frontend.session import blame
-
-OWN_MODULES = "_symgrad_"
-"""How the names of modules begin that were imported by their paths."""
+from symgrad.tools.importing import load_file
+from symgrad.tools.sources import SCRIPTS, files_of, may_define
 
 
-def functions(target: str) -> list[type[Function]]:
-    """The Functions of a file, folder or package, or the one class named after a colon.
+@dataclass(frozen=True)
+class Unread:
+    """A file that cannot be imported, and why."""
+
+    path: Path
+    error: SpecError
+
+
+def functions(*targets: str) -> list[type[Function]]:
+    """The Functions of files, folders and packages, or the one class named after a colon.
 
     Raises SpecError where there is none, none of that name, or a file that cannot be imported.
     """
-    place, _, wanted = (target, "", "") if Path(target).exists() else target.partition(":")
-    found = [cls for module in _modules(place) for cls in defined(module)]
-    if wanted:
-        named = [cls for cls in found if cls.__qualname__ == wanted]
-        if not named:
-            for module in _modules(place):
-                for cls in _without_forward(module):
-                    if cls.__qualname__ == wanted:
-                        raise _no_forward(cls)
-            known = ", ".join(cls.__qualname__ for cls in found) or "none"
-            raise SpecError(f"{place} has no Function {wanted!r}", hint=f"its Functions: {known}")
-        return named
-    if not found:
-        for module in _modules(place):
-            for cls in _without_forward(module):
-                raise _no_forward(cls)
-        raise SpecError(
-            f"{place} defines no Function",
-            hint="subclass symgrad.Function or torch.autograd.Function, or use jax.custom_vjp",
-        )
+    classes, unread = parted(read(*targets))
+    for one in unread:
+        raise one.error
+    return classes
+
+
+def read(*targets: str) -> list[type[Function] | Unread]:
+    """The same, with files that cannot be imported; raises where there is nothing else."""
+    found = [one for target in targets for one in _read(target)]
+    classes, unread = parted(found)
+    for one in [] if classes else unread:
+        raise one.error
     return found
 
 
-def _modules(place: str) -> Iterator[ModuleType]:
-    path = Path(place)
-    if path.is_dir():
-        files = (file for file in sorted(path.rglob("*.py")) if not _hidden(file, path))
-        yield from (load_file(file) for file in files)
-    elif path.is_file():
-        yield load_file(path)
-    elif place.endswith(".py") or "/" in place:
-        raise SpecError(f"no such file: {place}")
-    else:
-        yield from _package(place)
+def parted(
+    found: Sequence[type[Function] | Unread],
+) -> tuple[list[type[Function]], list[Unread]]:
+    """The classes, and the files that cannot be imported."""
+    unread = [one for one in found if isinstance(one, Unread)]
+    return [one for one in found if not isinstance(one, Unread)], unread
 
 
-def _hidden(file: Path, root: Path) -> bool:
-    return any(part.startswith((".", "__pycache__")) for part in file.relative_to(root).parts)
+def _read(target: str) -> list[type[Function] | Unread]:
+    place, _, wanted = (target, "", "") if Path(target).exists() else target.partition(":")
+    modules = list(_modules(place))
+    found: list[type[Function] | Unread] = []
+    for one in modules:
+        found += [one] if isinstance(one, Unread) else defined(one)
+    classes, unread = parted(found)
+    named = [one for one in classes if one.__qualname__ == wanted]
+    if named or (found and not wanted):
+        return [*named] or found
+    if unread:
+        return [*unread]
+    for module in modules:
+        for cls in [] if isinstance(module, Unread) else _without_forward(module):
+            if wanted in ("", cls.__qualname__):
+                raise _no_forward(cls)
+    if wanted:
+        known = ", ".join(cls.__qualname__ for cls in classes) or "none"
+        raise SpecError(f"{place} has no Function {wanted!r}", hint=f"its Functions: {known}")
+    raise SpecError(
+        f"{place} defines no Function",
+        hint="subclass symgrad.Function or torch.autograd.Function, or use jax.custom_vjp",
+    )
 
 
-class _AsItIs(SourceFileLoader):
-    """Compiles the text of a file: an edit within a second may leave its bytecode in place."""
-
-    def get_code(self, fullname: str) -> CodeType:
-        """The code of the file as it is now."""
-        return self.source_to_code(self.get_data(self.path), self.path)
-
-
-def load_file(path: Path) -> ModuleType:
-    """Import a file by its path, with its folder on ``sys.path``, as when it is run.
-
-    A file of a package is imported as a module of it, so that its relative imports work.
-    """
-    resolved = path.resolve()
-    for module in list(sys.modules.values()):
-        file = getattr(module, "__file__", None)
-        if file and Path(file) == resolved and getattr(module, "__spec__", None) is not None:
-            return module
-    member = _member(path, resolved)
-    if member is not None:
-        return member
-    name = f"{OWN_MODULES}{resolved.stem}_{sha256(os.fsencode(resolved)).hexdigest()[:8]}"
-    spec = importlib.util.spec_from_file_location(name, resolved)
-    if spec is None or spec.loader is None:
-        raise SpecError(f"{path} is not a Python file")
-    if isinstance(spec.loader, SourceFileLoader):
-        spec.loader = _AsItIs(name, str(resolved))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    with _importable(resolved.parent):
+def _modules(place: str) -> Iterator[ModuleType | Unread]:
+    """The modules of a place; scripts of a folder are not run."""
+    files = list(files_of(place))
+    for file in files:
+        if file.name in SCRIPTS and str(file) != place:
+            continue
         try:
-            spec.loader.exec_module(module)
-        except BaseException as error:
-            del sys.modules[name]
-            raise _import_error(path, error) from error
-    return module
+            yield load_file(file)
+        except SpecError as error:
+            if str(file) == place or may_define(file):
+                yield Unread(file, error)
+    if not files and not Path(place).exists():
+        yield _without_file(place)
 
 
-def _member(path: Path, resolved: Path) -> ModuleType | None:
-    """The file as a module of the package that it lies in; None where it lies in none."""
-    root, names = resolved.parent, [resolved.stem]
-    while (root / "__init__.py").is_file() and root.name.isidentifier():
-        names.insert(0, root.name)
-        root = root.parent
-    if len(names) == 1 or not resolved.stem.isidentifier():
-        return None
-    name = ".".join(names[:-1] if resolved.stem == "__init__" else names)
-    with _importable(root):
-        try:
-            spec = importlib.util.find_spec(name)
-            if spec is None or spec.origin is None or Path(spec.origin).resolve() != resolved:
-                return None  # another package of this name is there already
-            return importlib.import_module(name)
-        except ModuleNotFoundError as error:
-            if error.name and f"{name}.".startswith(f"{error.name}."):
-                return None
-            raise _import_error(path, error) from error
-        except BaseException as error:
-            raise _import_error(path, error) from error
-
-
-@contextmanager
-def _importable(folder: Path) -> Iterator[None]:
-    sys.path.insert(0, str(folder))
+def _without_file(name: str) -> ModuleType:
     try:
-        yield
-    finally:
-        sys.path.remove(str(folder))
-
-
-def _import_error(path: Path, error: BaseException) -> BaseException:
-    """The error to raise where an import fails: a SpecError for a mistake of the user."""
-    if isinstance(error, SystemExit):
-        return SpecError(
-            f"{path} ends the program while it is imported", location=blame(error)[0],
-            hint='call sys.exit() only under if __name__ == "__main__":',
-        )  # fmt: skip
-    if isinstance(error, SymgradError) or not isinstance(error, Exception):
-        return error
-    (where, _), said = blame(error), str(error)
-    if isinstance(error, SyntaxError) and error.filename and error.lineno:
-        begin = max(error.offset or 1, 1) - 1
-        end = max((error.end_offset or 0) - 1, begin + 1)
-        text = error.text or ""
-        columns = len(text[:begin].encode()), len(text[:end].encode())
-        where = Location(error.filename, error.lineno, columns=columns)
-        said = error.msg
-    return SpecError(f"{path} cannot be imported: {type(error).__name__}: {said}", location=where)
-
-
-def _package(name: str) -> Iterator[ModuleType]:
-    try:
-        root = importlib.import_module(name)
+        return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name and not name.startswith(error.name):
             raise
         raise SpecError(f"there is neither a file nor a module {name!r}") from None
-    yield root
-    for info in pkgutil.walk_packages(getattr(root, "__path__", ()), f"{name}."):
-        yield importlib.import_module(info.name)
 
 
 def _without_forward(module: ModuleType) -> list[type[Function]]:

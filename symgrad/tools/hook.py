@@ -163,7 +163,7 @@ def _written(folder: Path, table: Table, distribution: Any) -> None:
 
     try:
         files = Configured()
-        found = [function for target in table.ops for function in discover.functions(target)]
+        found = discover.functions(*table.ops)
         files.check(found)
         compiler.build(
             files.built(found, print), folder, allow=table.allow, compiled=False, root=Path.cwd(),

@@ -13,11 +13,13 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 from symgrad import compiler, verdicts
 from symgrad.budgets import VERDICT_SECONDS
 from symgrad.compiler import Assume, Static
+from symgrad.deadline import processor_time
 from symgrad.declarations import Declared
 from symgrad.errors import Location, SpecError, SymgradError
 from symgrad.frontend.function import (
@@ -31,6 +33,9 @@ from symgrad.frontend.replaced import Replace, replaced
 from symgrad.frontend.request import Request
 from symgrad.proof.report.rendering import worded
 from symgrad.proof.report.verdict import DERIVED
+from symgrad.tools import importing
+from symgrad.tools.discover import Unread, parted
+from symgrad.tools.sources import module_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -44,7 +49,8 @@ class Judged:
     """The verdict on one Function, or the error that binding or tracing it raised.
 
     ``request``: what was judged, where this process judged it.  ``guess``: the inferred shapes.
-    ``declared``: what a file declares of it.
+    ``declared``: what a file declares of it.  ``seconds``: processor time of all that was done to
+    judge it, without the import of its module.
     """
 
     function: type[Function]
@@ -53,6 +59,7 @@ class Judged:
     error: SymgradError | None = None
     guess: str = ""
     declared: Declared | None = None
+    seconds: float = 0.0
 
     @property
     def inferred(self) -> str:
@@ -137,6 +144,11 @@ class Judged:
         return self.function.__module__
 
     @property
+    def alone(self) -> str:
+        """Why its module was imported without the packages around it; empty where it was not."""
+        return importing.alone(self.module)
+
+    @property
     def blamed(self) -> Location | None:
         """The line of the wrong backward, or of the class."""
         if self.error is not None or self.report is None:
@@ -165,19 +177,44 @@ class Judged:
 
     def to_dict(self) -> dict[str, Any]:
         """What ``--json`` prints."""
-        declared = self._declared()
+        beside = {"seconds": round(self.seconds, 3)} | self._declared()
+        if self.alone:
+            beside["imported_alone"] = self.alone
         if self.report is not None:
-            return self.report.to_dict() | declared
+            return self.report.to_dict() | beside
         found: dict[str, Any] = {"function": self.name, "verdict": self.verdict}
         if self.error is not None:
             found["error"] = str(self.error)
-        return found | ({"inferred_shapes": self.inferred} if self.inferred else {}) | declared
+        return found | ({"inferred_shapes": self.inferred} if self.inferred else {}) | beside
 
     def _declared(self) -> dict[str, Any]:
         if self.declared is None:
             return {}
         said = {"expected": self.declared.verdict, "ignored": self.declared.ignore}
         return {"declared_at": str(self.declared.where), **{k: v for k, v in said.items() if v}}
+
+
+@dataclass(frozen=True)
+class OfFile(Judged):
+    """What is known of a file that cannot be imported: the error."""
+
+    path: Path = Path()
+
+    @property
+    def name(self) -> str:
+        """The path, as it was named or found."""
+        return str(self.path)
+
+    @property
+    def module(self) -> str:
+        """The module that the file would be."""
+        return module_of(self.path)[0]
+
+    @property
+    def location(self) -> Location | None:
+        """The line that fails, or the first."""
+        at = None if self.error is None else self.error.location
+        return at or Location(str(self.path), 1)
 
 
 def judge(
@@ -252,6 +289,7 @@ class Asked:
 
         Raises SpecError where what is stated for all Functions is wrong.
         """
+        started = processor_time()
         one = judge(
             function,
             self.specs,
@@ -271,16 +309,28 @@ class Asked:
         if self.suggest and one.report is not None:
             with _surrounded(function, one.declared, self.references):
                 _ = one.report.diff  # made now, so that what the program prints comes in its place
-        return one
+        return replace(one, seconds=processor_time() - started)
 
 
 def judge_all(
-    functions: Sequence[type[Function]], console: Console, asked: Asked, jobs: int = 1
+    found: Sequence[type[Function] | Unread], console: Console, asked: Asked, jobs: int = 1
 ) -> list[Judged]:
     """Judge each Function, also after an error of another, in ``jobs`` processes.
 
     Raises SpecError for stated shapes, values or assumptions that are wrong.
     """
+    functions, _ = parted(found)
+    judged = iter(_judged(functions, console, asked, jobs))
+    return [
+        OfFile(Function, error=one.error, path=one.path) if isinstance(one, Unread)
+        else next(judged)
+        for one in found
+    ]  # fmt: skip
+
+
+def _judged(
+    functions: Sequence[type[Function]], console: Console, asked: Asked, jobs: int
+) -> list[Judged]:
     if min(jobs, len(functions)) > 1 and hasattr(os, "fork"):
         return list(_in_processes(functions, console, asked, min(jobs, len(functions))))
     judged = []
@@ -314,7 +364,9 @@ def _in_processes(
             if sent.wrong and sent.error is not None:
                 raise sent.error
             declared = asked.config(functions[number])
-            yield Judged(functions[number], None, sent.report, sent.error, sent.guess, declared)
+            yield Judged(
+                functions[number], None, sent.report, sent.error, sent.guess, declared, sent.seconds
+            )
 
 
 @dataclass(frozen=True)
@@ -324,6 +376,7 @@ class Sent:
     report: Report | None = None
     error: SymgradError | None = None
     guess: str = ""
+    seconds: float = 0.0
     wrong: bool = False
 
 
@@ -333,7 +386,7 @@ def _sent(one: Judged, suggest: bool) -> Sent:
     if report is not None:
         diff = report.diff if suggest else ""
         report = replace(report, details={}, repair=partial(str, diff) if diff else None)
-    return Sent(report, bare(one.error) if one.error is not None else None, one.guess)
+    return Sent(report, bare(one.error) if one.error is not None else None, one.guess, one.seconds)
 
 
 def bare(error: SymgradError) -> SymgradError:
@@ -382,6 +435,28 @@ def summary(judged: Sequence[Judged]) -> Table:
         if one.report is not None and one.expectation:
             table.add_row("", "", "", escape(one.expectation))
     return table
+
+
+class _Imported(Protocol):
+    """A class, and how its module was imported."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def alone(self) -> str:
+        """Why its module was imported without the packages around it."""
+
+
+def alone_notes(found: Sequence[_Imported]) -> list[str]:
+    """Which classes were imported without the packages around them, and why."""
+    whys = dict.fromkeys(one.alone for one in found if one.alone)
+    rows = ([one.name for one in found if one.alone == why] for why in whys)
+    return [
+        f"imported alone: {', '.join(names)}, since {why}"
+        for why, names in zip(whys, rows, strict=True)
+    ]
 
 
 def _rows(one: Judged) -> Iterator[tuple[str, str, str]]:

@@ -39,7 +39,7 @@ from symgrad.ir.printer import fresh_name
 from symgrad.kernels import op_name
 from symgrad.proof.report.records import CounterexampleReport
 from symgrad.proof.words.snippet import numpy_name
-from symgrad.tools.discover import OWN_MODULES
+from symgrad.tools.importing import OWN_MODULES
 from symgrad.tools.judging import Judged
 
 _HEAD = '''"""Tests that compare hand-written backwards with difference quotients of forward.

@@ -16,23 +16,22 @@ import importlib.util
 import re
 import select
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from symgrad.children import Child, ChildEnded
+from symgrad.deadline import processor_time
 from symgrad.errors import Location, SpecError, SymgradError
 from symgrad.forks import forks_wait
 from symgrad.frontend.guests import adapter_of, taken
 from symgrad.proof.report.rendering import worded
 from symgrad.runtime.package import replace_file
-from symgrad.tools import discover
+from symgrad.tools import importing
 from symgrad.tools.configured import Configured
-from symgrad.tools.judging import STYLES, Judged, bare, judge, progress
+from symgrad.tools.judging import STYLES, Judged, alone_notes, bare, judge, progress
 from symgrad.tools.sources import Source
 
 if TYPE_CHECKING:
@@ -237,33 +236,33 @@ def _result(source: Source, child: Child) -> Scanned:
         said = SymgradError(
             f"judging it came to no end: {error}", location=Location(str(source.file), source.line)
         )
-        return Scanned(source, error=said, seconds=time.monotonic() - child.patience.started)
+        return Scanned(source, error=said, seconds=child.seconds)
 
 
 # -- in the child
 
 
 def _judged(source: Source, limits: Limits, files: Configured, pages: bool) -> Scanned:
-    started = time.perf_counter()
     torch: Any = sys.modules.get("torch")
     if torch is not None:
         torch.set_num_threads(1)  # those of the parent are not in a fork
     place = Location(str(source.file), source.line)
     try:
         function, alone = _function(source)
+        started = processor_time()
         declared = files.of(function)
         one = judge(function, timeout=limits.timeout, declared=declared)
     except SymgradError as error:
         error.location = error.location or place
         return Scanned(source, error=bare(error), blamed=error.location)
+    report, diff = one.report, one.diff
+    seconds = processor_time() - started
     if limits.tests is not None and one.verdict in ("REFUTED", "SURROGATE?"):
         _write_tests(one, source, limits.tests)
-    report, diff = one.report, one.diff
     html = _page(one) if pages else ""
     if report is not None:
         report = replace(report, details={}, repair=None)
     wrong = None if one.error is None else bare(one.error)
-    seconds = time.perf_counter() - started
     return Scanned(
         source, report, wrong, one.guess, declared, one.blamed or place, one.text, diff, html,
         seconds, alone,
@@ -278,14 +277,8 @@ def _function(source: Source) -> tuple[Any, str]:
         raise SpecError("torch is not installed", hint="pip install symgrad[torch]")
     if source.jax and importlib.util.find_spec("jax") is None:
         raise SpecError("JAX is not installed", hint="pip install symgrad[jax]")
-    alone = ""
-    try:
-        found: Any = discover.load_file(source.file)
-    except SpecError as error:
-        found = _imported_alone(source)
-        if found is None:
-            raise
-        alone = error.what
+    found: Any = importing.load_file(source.file)
+    alone = importing.alone(found.__name__)
     try:
         for part in source.qualname.split("."):
             found = getattr(found, part)
@@ -300,27 +293,6 @@ def _function(source: Source) -> tuple[Any, str]:
             hint="name the function below what wraps it",
         )  # fmt: skip
     return taken(found), alone
-
-
-def _imported_alone(source: Source) -> Any:
-    """The module with empty packages in the place of those around it; None where that fails."""
-    first, *others = source.module.split(".")
-    if not others:
-        return None
-    for name in [name for name in sys.modules if f"{name}.".startswith(f"{first}.")]:
-        del sys.modules[name]  # what the failed import has left behind
-    depth = len(others) - (source.file.name == "__init__.py")
-    folder = source.file.resolve().parents[depth]
-    for end in range(len(others)):
-        name = ".".join([first, *others[:end]])
-        package: Any = ModuleType(name)
-        folder = folder / name.rpartition(".")[2]
-        package.__path__ = [str(folder)]
-        sys.modules[name] = package
-    try:
-        return importlib.import_module(source.module)
-    except Exception:
-        return None
 
 
 def _write_tests(one: Judged, source: Source, folder: Path) -> None:
@@ -367,16 +339,6 @@ def summary(found: Sequence[Scanned], root: Path) -> Table:
     return table
 
 
-def notes(found: Sequence[Scanned]) -> list[str]:
-    """What holds for several classes: which of them were imported alone, and why."""
-    whys = dict.fromkeys(one.alone for one in found if one.alone)
-    rows = ([one.name for one in found if one.alone == why] for why in whys)
-    return [
-        f"imported alone: {', '.join(names)}, since {why}"
-        for why, names in zip(whys, rows, strict=True)
-    ]
-
-
 MOST_LETTERS = 240
 
 
@@ -392,6 +354,6 @@ def as_dict(place: str, found: Sequence[Scanned], seconds: float) -> dict[str, A
         "place": place,
         "seconds": round(seconds, 3),
         "counts": counts(found),
-        "notes": notes(found),
+        "notes": alone_notes(found),
         "functions": [one.to_dict() for one in found],
     }

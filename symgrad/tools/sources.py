@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -35,6 +36,10 @@ JAX = frozenset(
 )
 """The names of what makes functions of JAX with a rule for their derivative."""
 LOCAL = "<locals>"
+_DEFINES = re.compile(rb"(?m)^\s*class\b|\bcustom_vjp\b")
+_RELATIVE = re.compile(rb"(?m)^\s*from\s+\.")
+SCRIPTS = ("setup.py", "__main__.py", "conftest.py")
+"""Files of a folder that do something when they are imported."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,7 @@ class _Class:
 
 def sources(place: str) -> list[Source]:
     """The Functions of a file, a folder or a package.  Raises SpecError where there is no such."""
-    files = list(_files(place))
+    files = list(files_of(place))
     if not files:
         raise SpecError(f"there is no Python file in {place}")
     return in_files(files)
@@ -137,7 +142,8 @@ def _has_forward(one: _Class, known: dict[str, _Class], seen: set[str]) -> bool:
 # -- files
 
 
-def _files(place: str) -> Iterator[Path]:
+def files_of(place: str) -> Iterator[Path]:
+    """The Python files of a file, a folder or a package.  Raises SpecError where there is none."""
     path = Path(place)
     if path.is_dir():
         yield from _inside(path)
@@ -175,20 +181,25 @@ def _of_package(name: str) -> Iterator[Path]:
             yield from _inside(path)
         elif path.with_suffix(".py").is_file():
             yield path.with_suffix(".py")
-    if not spec.submodule_search_locations and spec.origin and not others:
-        yield Path(spec.origin)
+    origin = Path(spec.origin or "")
+    if not spec.submodule_search_locations and origin.suffix == ".py" and not others:
+        yield origin
 
 
 # -- one file
 
 
+def may_define(file: Path) -> bool:
+    """Has a file what defines a Function?  Raises OSError."""
+    return _DEFINES.search(file.read_bytes()) is not None
+
+
 def _definitions(file: Path) -> Iterator[_Class | Source]:
     """The classes of a file, and its functions of JAX."""
     try:
-        text = file.read_bytes()
-        if not any(word in text for word in (b"Function", b"class", b"custom_vjp")):
+        if not may_define(file):
             return
-        tree = ast.parse(text)
+        tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError):
         return  # a file of no Python: a template, say
     module, package = module_of(file)
@@ -237,15 +248,37 @@ def _bound(statement: ast.FunctionDef | ast.Assign) -> list[str]:
 
 def module_of(file: Path) -> tuple[str, str]:
     """The dotted name of a file, and of the package that its relative imports start from."""
+    _, parts = root_of(file)
+    around = parts if file.name == "__init__.py" else parts[:-1]
+    return ".".join(parts), ".".join(around)
+
+
+def root_of(file: Path) -> tuple[Path, tuple[str, ...]]:
+    """The folder from which a file is imported, and its dotted name from there, in parts.
+
+    A package is a folder with an ``__init__.py``, or one that relative imports of the file need.
+    """
     resolved = file.resolve()
-    names, root = [resolved.stem], resolved.parent
-    while (root / "__init__.py").is_file():
-        names.insert(0, root.name)
-        root = root.parent
-    if names[-1] == "__init__":
-        names.pop()
-        return ".".join(names), ".".join(names)
-    return ".".join(names), ".".join(names[:-1])
+    parts: tuple[str, ...] = (resolved.stem,)
+    root = resolved.parent
+    levels = _levels(resolved)
+    while (len(parts) <= levels and root.name) or (
+        root.name.isidentifier() and (root / "__init__.py").is_file()
+    ):
+        parts, root = (root.name, *parts), root.parent
+    return root, parts[:-1] if len(parts) > 1 and parts[-1] == "__init__" else parts
+
+
+def _levels(file: Path) -> int:
+    """How many packages the relative imports of a file lead out of."""
+    try:
+        text = file.read_bytes()
+        if not _RELATIVE.search(text):
+            return 0
+        nodes = ast.walk(ast.parse(text))
+        return max((node.level for node in nodes if isinstance(node, ast.ImportFrom)), default=0)
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return 0
 
 
 def _imports(tree: ast.AST, package: str) -> dict[str, str]:

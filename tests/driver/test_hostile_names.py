@@ -26,7 +26,7 @@ from symgrad.frontend.trace import trace, trace_request
 from symgrad.kernels import op_name, plan
 from symgrad.manifest import packaged, packaged_op
 from symgrad.runtime.op import make_op
-from symgrad.tools import discover, outputs
+from symgrad.tools import importing, outputs
 from symgrad.tools.judging import judge
 from symgrad.tools.regression import regression_tests
 from tests.golden_files import compile_strictly
@@ -227,7 +227,7 @@ def test_reports_and_pictures_hold_any_name(tmp_path: Path) -> None:
     path = tmp_path / "evil_ops.py"
     roles = dict(zip(("first", "second", "saved", "cotangent", "local"), "xwsgt", strict=True))
     path.write_text(f"import symgrad as sg\n{BODY.format(doc=EVIL, **roles)}")
-    module = discover.load_file(path)
+    module = importing.load_file(path)
     wrong = {"backward": staticmethod(lambda ctx, g: (g, g)), "__module__": module.__name__}
     function = type(EVIL, (sg.Function,), {**wrong, "forward": staticmethod(module.forward)})
     function.__qualname__ = EVIL

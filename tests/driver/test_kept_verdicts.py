@@ -22,7 +22,8 @@ from symgrad.proof.report.verdict import Verdict
 from symgrad.runtime import cache
 from symgrad.runtime.digests import digest
 from symgrad.tools import outputs
-from symgrad.tools.discover import defined, load_file
+from symgrad.tools.discover import defined
+from symgrad.tools.importing import load_file
 from symgrad.tools.judging import Judged, judge
 
 SOURCE = """

@@ -18,7 +18,7 @@ import jax.numpy as jnp  # noqa: E402
 import symgrad as sg  # noqa: E402
 from symgrad.frontend.guests import Call, Given, taken  # noqa: E402
 from symgrad.interop.jax import spawned  # noqa: E402
-from symgrad.tools.discover import load_file  # noqa: E402
+from symgrad.tools.importing import load_file  # noqa: E402
 from symgrad.tools.sources import in_files  # noqa: E402
 from tests.interop.jax_functions import CASES, SLIPS  # noqa: E402
 from tests.interop.jax_public import KINDS  # noqa: E402

@@ -267,7 +267,6 @@ def _merged(
         notes=tuple(dict.fromkeys(notes)),
         values=tuple(pair for pair in first.values if pair[0] not in optional),
         presences=tuple(reports),
-        seconds=sum(report.seconds for report in reports.values()),
     )
 
 
@@ -295,7 +294,7 @@ def with_smallest(report: Report, smallest: Report) -> Report:
         other = smallest.inputs.get(name)
         if one.counterexample is not None and other is not None and other.counterexample:
             inputs[name] = replace(one, counterexample=other.counterexample)
-    return replace(report, inputs=inputs, seconds=report.seconds + smallest.seconds)
+    return replace(report, inputs=inputs)
 
 
 def for_any_rank(
@@ -344,7 +343,6 @@ def _worst_rank(base: Report, reports: Mapping[int, Report]) -> Report:
         base,
         inputs=worst_inputs(axes),
         protocol=findings if len(reports) > 1 else base.protocol,
-        seconds=sum(report.seconds for report in reports.values()),
         repair=next((one.repair for one in reports.values() if one.repair is not None), None),
         repaired=next((one.repaired for one in reports.values() if one.repaired), None),
     )

@@ -189,7 +189,8 @@ class Report(HasVerdict):
     and the derived one was judged.  ``inferred``: which shapes were, where nobody stated them;
     ``beside``: the verdicts for other ranks, of which this is the worst.  ``timed_out``: the time
     limit stopped a part of the work, so that the same call may say more another time.  ``repair``:
-    makes the diff; ``repaired``: the Function with all repairs.
+    makes the diff; ``repaired``: the Function with all repairs.  ``seconds``: of processor time,
+    from the search for shapes to the repairs, without ``diff``.
     """
 
     name: str
