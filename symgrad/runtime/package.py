@@ -29,7 +29,7 @@ RUNTIME = "_runtime"
 # The modules that generated code needs at run time; those of `COMMON` lie in `symgrad` itself.
 RUNTIME_MODULES = (
     *("arguments", "batch_c", "batches", "binding", "blas", "build", "cache"),
-    *("compiler", "copies", "copy_c", "digests", "entry", "entry_text", "gufunc"),
+    *("alone_c", "compiler", "copies", "copy_c", "digests", "entry", "entry_text", "gufunc"),
     *("libraries", "load", "on_numpy", "owned", "pool", "quick", "residuals", "size_text"),
     *("strict", "support", "threads", "trusted", "values", "workspace"),
 )
