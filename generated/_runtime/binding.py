@@ -24,6 +24,7 @@ from .abi import (
     Kernel,
     Op,
 )
+from .alone_c import ALONE
 from .batch_c import BATCH, batch_call, batch_prototype
 from .copy_c import COPY, COPY_PROTOTYPE
 from .entry import entry
@@ -319,7 +320,7 @@ def binding(op: Op) -> str:
         + batch_call(kernel) + _xla_call(kernel)
         for kernel in op.kernels
     ]  # fmt: skip
-    return prelude + COPY + OWNED + BATCH + _XLA + "".join(calls) + entry(op)
+    return prelude + ALONE + COPY + OWNED + BATCH + _XLA + "".join(calls) + entry(op)
 
 
 def xla_name(kernel: Kernel) -> str:

@@ -60,7 +60,7 @@ def build_cached(
         source_digest(op, texts),
         binding(op),
         compiler.identity,
-        repr((compiler.flags, compiler.link_flags, blas, portable)),
+        repr((compiler.flags, compiler.link_flags, compiler.wrap, blas, portable)),
         _recipe(),
         f"{sys.implementation.cache_tag} {SUFFIX} {platform.machine()} {_cffi_version()}",
         key_extra,
@@ -173,7 +173,8 @@ def _python_options(compiler: Compiler) -> tuple[str, ...]:
             hint="install Python's headers (python3-dev or python3-devel)",
         )
     api = (_STABLE_API,) if SUFFIX == STABLE else ()
-    return (f"-I{include}", *api, *_STRICT, *_openmp_option(compiler))
+    wrap = ("-DSYMGRAD_WRAP",) if compiler.wrap else ()
+    return (f"-I{include}", *api, *_STRICT, *wrap, *_openmp_option(compiler))
 
 
 def _no_paths(compiler: Compiler, folder: Path) -> tuple[str, ...]:
@@ -210,7 +211,7 @@ def _link_command(
     openmp = _openmp_option(compiler)
     files = tuple(command[-1] for command in objects)
     libraries = ((blas.library,) if blas else ()) + compiler.link_flags
-    return (*compiler.command, *shared, *openmp, *files, *libraries, "-o", library)
+    return (*compiler.command, *shared, *openmp, *compiler.wrap, *files, *libraries, "-o", library)
 
 
 def _run_all(commands: list[tuple[str, ...]], folder: Path) -> None:

@@ -20,6 +20,7 @@ import sysconfig
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 
 from .errors import BuildError
@@ -41,17 +42,23 @@ _COMMON = (
 )
 _NATIVE = "-march=native"
 _LINK = ("-lmvec", "-lm")
+_WRAP = ("-Wl,--wrap=GOMP_parallel",)  # see alone_c
+_OPTIONS = (_COMMON, _LINK, _WRAP)
 _PROGRAM = "int main(void) { return 0; }\n"
 _HINT = "install a C compiler (gcc or clang), or set CC to one"
 
 
 @dataclass(frozen=True)
 class Compiler:
-    """A working compiler: how to call it, the options it takes, and who it is."""
+    """A working compiler: how to call it, the options it takes, and who it is.
+
+    ``wrap``: the options of a link with a ``GOMP_parallel`` of our own.
+    """
 
     command: tuple[str, ...]
     flags: tuple[str, ...]
     link_flags: tuple[str, ...]
+    wrap: tuple[str, ...]
     identity: str
 
     @property
@@ -136,26 +143,27 @@ def _probe(command: tuple[str, ...]) -> Compiler:
     where = shutil.which(command[0])
     if where is None:
         raise BuildError(f"the C compiler {command[0]} cannot be run: no such program", hint=_HINT)
-    note = f"compiler-{digest(repr((command, _stamp(where), _COMMON, _LINK)), _processor())[:40]}"
+    note = f"compiler-{digest(repr((command, _stamp(where), *_OPTIONS)), _processor())[:40]}"
     known = (cache.read_note(note) or "").split("|")
-    if len(known) != 3:
+    if len(known) != 1 + len(_OPTIONS):
         known = list(_asked(command, where))
         cache.write_note(note, "|".join(known))
-    identity, flags, links = known
-    return Compiler(command, tuple(flags.split()), tuple(links.split()), identity)
+    identity, flags, links, wrap = known
+    return Compiler(
+        command, tuple(flags.split()), tuple(links.split()), tuple(wrap.split()), identity
+    )
 
 
-def _asked(command: tuple[str, ...], where: str) -> tuple[str, str, str]:
+def _asked(command: tuple[str, ...], where: str) -> tuple[str, ...]:
     """Who the compiler is and which options it takes, by calling it."""
     identity = _identify(command, where, native=True)
     native = (_NATIVE,) if identity else ()
     identity = identity or _identify(command, where, native=False)
     if identity is None:
         raise _not_working(command)
-    understood = _understood(command, (*_COMMON, *_LINK))
-    flags = [option for option in understood if option in _COMMON]
-    links = [option for option in understood if option in _LINK]
-    return identity, " ".join((*flags, *native)), " ".join(links)
+    understood = _understood(command, tuple(chain(*_OPTIONS)))
+    flags, *others = ([one for one in options if one in understood] for options in _OPTIONS)
+    return identity, *map(" ".join, ((*flags, *native), *others))
 
 
 def _stamp(where: str) -> tuple[str, int, int]:

@@ -189,7 +189,10 @@ static PyObject *symgrad_tuple_of(struct symgrad_axes axes)
 /* The residuals of a kind that hold what is in a tuple. */
 static PyObject *symgrad_kept(PyObject *kind, PyObject *items)
 {
-    PyObject *const result = items ? PyObject_CallFunctionObjArgs(kind, items, NULL) : 0;
+    const newfunc make = (newfunc)PyType_GetSlot(&PyTuple_Type, Py_tp_new);
+    PyObject *const args = items ? PyTuple_Pack(1, items) : 0;
+    PyObject *const result = args ? make((PyTypeObject *)kind, args, 0) : 0;
+    Py_XDECREF(args);
     Py_XDECREF(items);
     return result;
 }

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from symgrad.abi import Op
+from symgrad.abi import Op, Value
 from symgrad.interpreters import interpreter_of
 from symgrad.plain_values import PlainArgument
 from symgrad.runtime.carried import Manifest, Parts, enclosed, library, opened, packed, unpacked
@@ -85,12 +85,7 @@ class CompiledOp:
         self.forward: Any = module.forward
         self.backward: Any = module.backward
         self.inference: Any = module.inference
-        self._quick: Any = module._quick.inference
-        numbers = self.caller.op.numbers
-        if not all(one.text for one in numbers):
-            self._quick = nothing
-        defaults = tuple(_NUMBERS[one.number](one.text or 0) for one in numbers)
-        self._defaults = (defaults,) if numbers else ()
+        self._quick: Any = _at_defaults(module._quick.inference, self.caller.op.numbers)
 
     def __call__(self, *inputs: Any, out: Any = None, **values: Any) -> Any:
         """The outputs alone: one array, or a tuple of several; tensors for tensors.
@@ -99,11 +94,11 @@ class CompiledOp:
         numbers that the kernels take, and values that the op is compiled for.  Raises
         KernelArgumentError for others, and KernelTypeError for a name that is none of theirs.
         """
-        op: Any = self
         if not values:
-            found = self._quick(inputs, out, *self._defaults)
+            found = self._quick(inputs, out)
             if found is not None:
                 return found
+        op: Any = self
         if values or self.caller.op.values:
             taken, numbers = self.caller.values.taken(self.name, inputs, values)
             inputs = tuple(taken)
@@ -146,6 +141,16 @@ class CompiledOp:
     def c_paths(self) -> tuple[Path, ...]:
         """The emitted C, where it lies beside the shared object."""
         return tuple(self.library_path.with_name(name) for name in self.module.OP.files)
+
+
+def _at_defaults(inference: Any, numbers: Sequence[Value]) -> Any:
+    """A call of ``inference`` at the defaults of plain numbers, if there are all of them."""
+    if not numbers:
+        return inference
+    defaults = tuple(_NUMBERS[one.number](one.text) for one in numbers if one.text)
+    if len(defaults) < len(numbers):
+        return nothing
+    return lambda inputs, out: inference(inputs, out, defaults)
 
 
 def make_op(
