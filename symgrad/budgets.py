@@ -357,6 +357,8 @@ TRIAL_CASES = 6
 """Cases of sizes in a trial; where nothing is found with so few, the first trials get more."""
 SHAPE_STEPS = 16
 """Times that sizes of one trial are changed as errors say."""
+OTHER_NUMBERS_SHARE = 0.5
+"""Of the time that is left, for each of the other numbers in the place of a size."""
 MOST_OTHER_SHAPES = 4
 """Other shapes that are judged: each takes as long as the first."""
 TENSOR_TRIALS = 48

@@ -22,8 +22,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from symgrad.budgets import LONGEST_PIECE, MOST_STATE_ROUNDS, VERDICT_SECONDS, WIDER_REPAIR_SECONDS
-from symgrad.deadline import TimeUp, check, limited, processor_time
+from symgrad.budgets import (
+    LONGEST_PIECE,
+    MOST_STATE_ROUNDS,
+    OTHER_NUMBERS_SHARE,
+    VERDICT_SECONDS,
+    WIDER_REPAIR_SECONDS,
+)
+from symgrad.deadline import TimeUp, check, limited, part, processor_time
 from symgrad.declarations import Declared, read, specs_in
 from symgrad.errors import (
     BuildError,
@@ -230,18 +236,24 @@ def _at_small_sizes(request: Request, name: str, error: SymgradError) -> Report:
     """
     from symgrad.proof.report.merge import for_sizes
 
-    reports, refused = {}, {}
+    reports: dict[int, Report] = {}
+    refused, late = dict[int, str](), dict[int, str]()
     for number in _small_sizes(request):
         put = {name: Dim.of(number)}
         try:
-            reports[number] = _judged_request(request.with_sizes(put), suggest=False)
+            with part(OTHER_NUMBERS_SHARE if reports else 1.0):
+                reports[number] = _judged_request(request.with_sizes(put), suggest=False)
         except SymgradError as other:
             if not refuses_sizes(other):
                 raise
             refused[number] = other.what
+        except TimeUp as over:
+            if not reports:
+                raise
+            late[number] = str(over)
     if not reports:
         raise error
-    return for_sizes(reports, name, str(error.what), refused)
+    return for_sizes(reports, name, str(error.what), refused, late)
 
 
 def _small_sizes(request: Request) -> list[int]:
@@ -249,7 +261,7 @@ def _small_sizes(request: Request) -> list[int]:
     given = [
         value for _, value in request.static if type(value) is int and 0 < value <= LONGEST_PIECE
     ]
-    found = {1, 2, 3} if not given else {1}
+    found = {1, 2, 3, 5} if not given else {1}
     for length in given:
         found |= {length, length + 1, 2 * length + 1}
     return sorted(found)
@@ -756,12 +768,12 @@ def _for_presences(request: Request, suggest: bool) -> Report:
 
     Only the first looks for a repair, which is then judged for all of them.
     """
-    from symgrad.proof.report.merge import at_sizes, for_presences
+    from symgrad.proof.report.merge import for_presences
 
     def judge(one: Request) -> Report:
-        graphs = trace_request(one)
-        report = _judged(one, graphs, _ranks(one, graphs), suggest)
-        return report if one.guess is None else at_sizes(report, one.guess.sizes)
+        report = _traced(one, suggest)
+        chosen = one.guess is not None and one.guess.resized is not None
+        return _at_other_numbers(one, report, suggest) if chosen else report
 
     every = presences(request)
     if not every:
@@ -774,6 +786,43 @@ def _for_presences(request: Request, suggest: bool) -> Report:
         ),
         guess if guess is not None and guess.presences else None,
     )  # fmt: skip
+
+
+def _traced(request: Request, suggest: bool) -> Report:
+    """The verdict for these shapes and these optional tensors alone."""
+    graphs = trace_request(request)
+    return _judged(request, graphs, _ranks(request, graphs), suggest)
+
+
+def _at_other_numbers(request: Request, report: Report, suggest: bool) -> Report:
+    """The worst of a report at numbers for sizes and of one at others that forward takes.
+
+    Faster ones are judged where there is no verdict on the preferred ones in time.
+    """
+    from symgrad.proof.report.merge import at_sizes
+
+    assert request.guess is not None
+    assert request.guess.resized is not None
+    others = request.guess.resized()
+    late: dict[tuple[str, ...], Report] = {}
+    unjudged = ""
+    while str(report.verdict) != "REFUTED":
+        try:
+            with part(OTHER_NUMBERS_SHARE) as limit:
+                other = next(others, None)
+                if other is None or other.guess is None:
+                    break
+                asked = replace(other, audit=request.audit, whole=request.whole)
+                late, unjudged = {other.guess.sizes: _traced(asked, suggest)}, ""
+        except SymgradError:  # the assumptions may not fit other sizes
+            continue
+        except TimeUp as error:
+            late, unjudged = {}, str(error)
+            continue
+        decided = all(str(one.verdict) != "UNDECIDED" for one in late.values())
+        if decided or limit is None or not limit.passed:
+            break
+    return at_sizes({request.guess.sizes: report, **late}, unjudged)
 
 
 def _as_asked(

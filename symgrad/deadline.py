@@ -132,17 +132,17 @@ def limited(seconds: float | None, clock: Clock = time.thread_time) -> Iterator[
 
 
 @contextmanager
-def part(share: float) -> Iterator[None]:
-    """Inside, only this share of the time that is left may be used; nothing where no limit is."""
+def part(share: float) -> Iterator[Limit | None]:
+    """Inside, only this share of the time that is left may be used; no limit if none is."""
     outer = _limit.get()
     if outer is None:
-        yield
+        yield None
         return
     now = outer.clock()
     own = Limit(outer.seconds, now + share * max(0.0, outer.end - now), outer.clock, outer)
     try:
         with _within(own):
-            yield
+            yield own
     finally:
         outer.passed = outer.passed or own.passed
 

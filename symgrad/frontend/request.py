@@ -257,7 +257,8 @@ class Guess:
     defaults.  ``fitting``: what to judge where backward is refuted for these: numbers for tensors
     whose gradients are numbers, or shapes near to these, which fit backward.  ``wider``: more
     general shapes that forward takes, but backward does not.  ``counted``: forward is written for
-    so many axes.  ``sizes``: those for which a number was chosen, since Python needs one.
+    so many axes.  ``sizes``: those for which a number was chosen, since Python needs one;
+    ``resized``: the same with other numbers, the preferred ones first, where forward takes them.
     ``written``: backward makes gradients of just these shapes where a tensor is repeated.
     ``again``: infers the shapes of another Function in the same way.
     """
@@ -274,6 +275,7 @@ class Guess:
     counted: bool = False
     sizes: tuple[str, ...] = ()
     written: bool = False
+    resized: Callable[[], Iterator[Request]] | None = None
     again: Callable[[AnyFunction], Request] | None = None
 
     def __str__(self) -> str:

@@ -19,6 +19,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from symgrad import deadline
@@ -73,6 +74,7 @@ from symgrad.shapes.candidates import (
     unknowns,
 )
 from symgrad.shapes.sizes import (
+    OTHER_NUMBERS,
     USUAL_NUMBERS,
     Places,
     Specs,
@@ -185,6 +187,8 @@ class _Search:
         """Did all trials of tensors end in the same error, the first?"""
         self.places: set[Location | None] = set()
         """Where trials ended."""
+        self.numbers = USUAL_NUMBERS
+        """What is put for sizes that Python has to know."""
         self.most_cases = TRIAL_CASES
         self.many_cases: CasesError | None = None
         """How a trial ended because forward asks too much about its sizes."""
@@ -710,7 +714,7 @@ class _Search:
     ) -> tuple[_Trial | None, FunctionGraphs | None]:
         """Trace, making equal the sizes that meet, until forward accepts or refuses the rest."""
         few: tuple[_Trial | None, FunctionGraphs | None] = (None, None)
-        for numbers in (USUAL_NUMBERS, USUAL_NUMBERS[:1]):
+        for numbers in (self.numbers, self.numbers[:1]):
             step = Step(self._fresh(chosen), numbers=numbers)
             for _ in range(SHAPE_STEPS):
                 trial = _Trial(chosen, step.specs, tried=step.tried)
@@ -736,7 +740,7 @@ class _Search:
     ) -> tuple[_Trial, FunctionGraphs] | None:
         """The same with a number for one of them; None where forward takes none that is tried."""
         problem = _problem(graphs)
-        for numbers in (USUAL_NUMBERS, USUAL_NUMBERS[:1]):
+        for numbers in (self.numbers, self.numbers[:1]):
             last = Step(trial.specs, tried=trial.tried, numbers=numbers)
             step = problem and numbered(last, trial.guessed, problem)
             if not step:
@@ -755,6 +759,16 @@ class _Search:
                 break
             trial, graphs = found
         return trial, graphs
+
+    def _resized(self, trial: _Trial, unknowns: list[Unknown]) -> Iterator[Request]:
+        """The same at other numbers for the sizes that Python has to know, as far as it fits."""
+        for numbers in OTHER_NUMBERS:
+            kept, self.unknowns, self.numbers = self.unknowns, unknowns, numbers
+            other = self._tried(trial.chosen)
+            found = other and _is_resized(trial, other) and self._found(other)
+            self.unknowns, self.numbers = kept, USUAL_NUMBERS
+            if found:
+                yield found
 
     def _trace(self, trial: _Trial) -> tuple[FunctionGraphs | None, Exception | None]:
         self.trials += 1
@@ -826,7 +840,8 @@ class _Search:
         rows = zip(self.unknowns, trial.chosen, strict=True)
         values = tuple(unknown.name for unknown, one in rows if one.is_value)
         sizes = tuple(self._size(trial, *min(places)) for places in sorted(trial.tried, key=min))
-        return Guess(self._shapes(trial), self.partly, values, sizes=sizes)
+        resized = partial(self._resized, trial, self.unknowns) if sizes else None
+        return Guess(self._shapes(trial), self.partly, values, sizes=sizes, resized=resized)
 
     def _size(self, trial: _Trial, position: int, axis: int) -> str:
         spec = trial.specs[position]
@@ -1002,6 +1017,16 @@ def _is_more_general(one: _Trial, found: _Trial) -> bool:
     more = [_ones(its) - _ones(mine) + (not its.dims and bool(mine.dims)) for mine, its in pairs]
     alike = all(not its.dims or len(mine.dims) == len(its.dims) for mine, its in pairs)
     return alike and min(more, default=0) >= 0 < max(more, default=0)
+
+
+def _is_resized(one: _Trial, other: _Trial) -> bool:
+    """Have both numbers for the same sizes, and else the same shapes?"""
+    axes = [
+        [None if dim.constant is not None else dim for spec in trial.specs if spec is not None
+         for dim in spec.dims]
+        for trial in (one, other)
+    ]  # fmt: skip
+    return one.tried == other.tried and axes[0] == axes[1]
 
 
 def _ones(spec: TensorSpec) -> int:

@@ -19,6 +19,9 @@ from symgrad.ir.dim import Derived, Dim, Size
 USUAL_NUMBERS = (4, 3, 2)
 """For sizes that Python has to know, until an unpacking says better: others for two sizes, so that
 an axis in place of another shows."""
+OTHER_NUMBERS = ((5, 2, 3), (3, 2, 5), (6, 3, 2))
+"""What is judged beside these: of the other parity, no square and no power of two; what is fast;
+what even sizes need."""
 LETTERS = ("n", "m", "k", "l", "h", "w", "c", "d")
 Specs = tuple[TensorSpec | None, ...]
 Places = frozenset[tuple[int, int]]

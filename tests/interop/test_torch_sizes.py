@@ -10,6 +10,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import symgrad as sg  # noqa: E402
+from symgrad import compiler  # noqa: E402
+from symgrad.deadline import TimeUp  # noqa: E402
 
 pytestmark = pytest.mark.peers
 
@@ -132,7 +134,8 @@ def test_a_loop_over_a_size_is_traced_for_a_number(cls: Any, axis: int) -> None:
 
     found = judged(1)
     assert str(found.verdict) == "PROVED"
-    needed = f"x.shape[{axis}] == 4 (Python needs a number)"
+    size = f"x.shape[{axis}]"
+    needed = f"{size} == 4 or {size} == 5 (Python needs a number)"
     assert needed in [str(one.text) for one in found.inputs["x"].conditions]
     assert str(judged(2).verdict) == "REFUTED"
 
@@ -163,7 +166,8 @@ def test_what_backward_counts_to_has_a_number_that_forward_takes() -> None:
     found = sg.verify(Recurrence, suggest=False, timeout=None)
     assert str(found.verdict) == "PROVED"
     texts = [one.text for one in found.inputs["a"].conditions]
-    assert "a.shape[0] == 4 (Python needs a number)" in texts
+    either = [f"a.shape[0] == {n} and b.shape[0] == {n}" for n in (4, 5)]
+    assert f"{' or '.join(either)} (Python needs numbers)" in texts
 
 
 class Table(FUNCTION):
@@ -199,5 +203,95 @@ def test_a_double_loop_has_other_numbers_for_both_sizes() -> None:
     found = sg.verify(Table, suggest=False, timeout=None)
     assert str(found.verdict) == "PROVED"
     texts = [one.text for one in found.inputs["x"].conditions]
-    for axis, number in ((0, 4), (1, 3)):
-        assert f"x.shape[{axis}] == {number} (Python needs a number)" in texts
+    either = [f"x.shape[0] == {n} and x.shape[1] == {m}" for n, m in ((4, 3), (5, 2))]
+    assert f"{' or '.join(either)} (Python needs numbers)" in texts
+
+
+class Pairs(FUNCTION):
+    """Backward goes by twos: a last odd row gets no gradient."""
+
+    rows = staticmethod(lambda n: 2 * (n // 2))
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x.exp()
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        out = torch.zeros_like(g)
+        for i in range(cls.rows(len(g))):
+            out[i] = g[i] * x[i].exp()
+        return out
+
+
+class Whole(Pairs):
+    """All rows."""
+
+    rows = staticmethod(lambda n: n)
+
+
+class PowersOfTwo(Pairs):
+    """As many rows as the greatest power of two."""
+
+    rows = staticmethod(lambda n: max(2**i for i in range(n) if 2**i <= n))
+
+
+class Squares(Pairs):
+    """As many rows as the greatest square."""
+
+    rows = staticmethod(lambda n: max(i * i for i in range(n) if i * i <= n))
+
+
+@pytest.mark.parametrize("cls", [Pairs, PowersOfTwo, Squares])
+def test_a_mistake_at_odd_sizes_is_refuted(cls: Any) -> None:
+    report = sg.verify(cls, suggest=False, timeout=None)
+    assert str(report.verdict) == "REFUTED"
+    assert report.inputs["x"].reason == "for x.shape[0] == 5"
+    x = torch.rand(5, 1, dtype=torch.float64, requires_grad=True)
+    assert not torch.autograd.gradcheck(cls.apply, x, raise_exception=False)
+    assert str(sg.verify(Whole, suggest=False, timeout=None).verdict) == "PROVED"
+
+
+class Halves(Whole):
+    """Forward takes even sizes alone."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        for _ in range(x.shape[0]):
+            pass
+        if len(x) % 2:
+            raise ValueError("an odd number of rows")
+        ctx.save_for_backward(x)
+        return x.exp()
+
+
+def test_an_even_size_is_another_number_where_odd_ones_are_refused() -> None:
+    report = sg.verify(Halves, suggest=False, timeout=None)
+    assert str(report.verdict) == "PROVED"
+    texts = [one.text for one in report.inputs["x"].conditions]
+    assert "x.shape[0] == 4 or x.shape[0] == 6 (Python needs a number)" in texts
+
+
+@pytest.mark.parametrize("late", [(), ("5",), ("5", "3", "6")])
+def test_a_faster_size_is_judged_where_one_takes_too_long(
+    monkeypatch: pytest.MonkeyPatch, late: tuple[str, ...]
+) -> None:
+    judged = compiler._traced
+
+    def slow(request: Any, suggest: bool) -> sg.Report:
+        if request.guess.sizes and request.guess.sizes[0].endswith(late):
+            raise TimeUp(1.0, "a loop")
+        return judged(request, suggest)
+
+    monkeypatch.setattr(compiler, "_traced", slow)
+    report = sg.verify(Whole, suggest=False, timeout=None)
+    texts = [one.text for one in report.inputs["x"].conditions]
+    if len(late) < 3:
+        other = 3 if late else 5
+        assert str(report.verdict) == "PROVED"
+        assert f"x.shape[0] == 4 or x.shape[0] == {other} (Python needs a number)" in texts
+    else:
+        assert str(report.verdict) == "UNDECIDED"
+        assert "judged at other sizes" in [one.name for one in report.protocol]

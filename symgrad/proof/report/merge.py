@@ -183,15 +183,30 @@ def under_shapes(report: Report, guess: Guess, wide: Report, wider: Guess) -> Re
     return replace(report, inputs=inputs)
 
 
-def at_sizes(report: Report, sizes: Sequence[str]) -> Report:
-    """The report with the sizes that were chosen, since Python needs numbers, as conditions."""
-    found = [Condition("size", f"{size} (Python needs a number)") for size in sizes]
+def at_sizes(reports: Mapping[tuple[str, ...], Report], unjudged: str = "") -> Report:
+    """The worst of the reports at numbers for sizes, since Python needs some: a condition.
+
+    ``reports``: by the sizes with their numbers, such as ``x.shape[0] == 4``.  ``unjudged``: why
+    there is none at other numbers.
+    """
+    every = {" and ".join(sizes): report for sizes, report in reports.items()}
+    worst = max(every.values(), key=lambda report: report.verdict)
+    by_words = {f"for {words}": report for words, report in every.items()}
+    notes = [note for report in every.values() for note in report.notes]
+    several = "numbers" if any(len(sizes) > 1 for sizes in reports) else "a number"
+    found = Condition("size", f"{' or '.join(every)} (Python needs {several})")
     inputs = {
-        name: replace(one, conditions=(*one.conditions, *found))
+        name: replace(one, conditions=(*one.conditions, found))
         if one.verdict is Verdict.PROVED else one
-        for name, one in report.inputs.items()
+        for name, one in worst_inputs(by_words).items()
     }  # fmt: skip
-    return replace(report, inputs=inputs)
+    findings = worst_findings(by_words)
+    if unjudged:
+        findings += (Finding("judged at other sizes", Verdict.UNDECIDED, unjudged),)
+    return replace(
+        worst, inputs=inputs, protocol=findings, notes=tuple(dict.fromkeys(notes)),
+        seconds=sum(report.seconds for report in every.values()),
+    )  # fmt: skip
 
 
 def _refuted(report: Report) -> set[str]:
@@ -349,11 +364,13 @@ def _worst_rank(base: Report, reports: Mapping[int, Report]) -> Report:
 
 
 def for_sizes(
-    reports: Mapping[int, Report], name: str, why: str, refused: Mapping[int, str]
-) -> Report:
+    reports: Mapping[int, Report], name: str, why: str, refused: Mapping[int, str],
+    late: Mapping[int, str],
+) -> Report:  # fmt: skip
     """One report of those for some numbers of a size, which the verdict is about alone.
 
-    ``why``: what needs the number.  ``refused``: why forward does not accept some.
+    ``why``: what needs the number.  ``refused``: why forward does not accept some; ``late``: those
+    that were not judged in time.
     """
     base = reports[max(reports)]
     by_words = {f"for {name} = {number}": reports[number] for number in sorted(reports)}
@@ -367,6 +384,7 @@ def for_sizes(
     said = [
         f"forward does not accept {name} = {number}: {what}" for number, what in refused.items()
     ]
+    said += [f"not judged for {name} = {number}: {what}" for number, what in late.items()]
     return replace(
         base,
         inputs=inputs,
