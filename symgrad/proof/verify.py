@@ -84,7 +84,7 @@ from symgrad.proof.report.records import (
     InputReport,
     Report,
 )
-from symgrad.proof.report.verdict import FAILED, Verdict, failure, worst
+from symgrad.proof.report.verdict import AGAINST, DIFFERS, FAILED, Verdict, failure, worst
 from symgrad.proof.scalars import uninterpreted
 from symgrad.proof.second.order import NAME as SECOND_ORDER
 from symgrad.proof.second.order import ONCE, second_order
@@ -647,7 +647,7 @@ def _notes(
             f"{name} is not a float tensor: the gradient that backward returns for it is ignored"
         )
     if options.surrogate is not None:
-        notes.append("judged against the declared surrogate, not against forward")
+        notes.append(AGAINST)
         notes += _surrogate_notes(judged)
     return notes
 
@@ -666,7 +666,7 @@ def _surrogate_notes(judged: Sequence[JudgedCase]) -> list[str]:
             if judgement.counterexample is not None:
                 found = judgement.counterexample
                 notes.append(
-                    f"it differs from the true derivative, for example at {found.element}: "
+                    f"{DIFFERS}, for example at {found.element}: "
                     f"{found.hand_text} instead of {found.true_text}"
                 )
             elif judgement.verdict is Verdict.PROVED:

@@ -256,6 +256,7 @@ _no_config = click.option("--no-config", is_flag=True, help="Read no declaration
 )  # fmt: skip
 @click.option("--no-cache", is_flag=True, help="Prove again what was PROVED before.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("-v", "--verbose", is_flag=True, help="Reports on what passes, too.")
 @click.option("--quiet", is_flag=True, help="Only the table, no reports.")
 @click.option("--suggest", is_flag=True, help="Print a diff that fixes the backward: patch -p1.")
 @_config
@@ -286,7 +287,7 @@ _no_config = click.option("--no-config", is_flag=True, help="Read no declaration
 def verify(
     targets: Sequence[str], shapes: str | None, static: Sequence[str], assume: Sequence[str],
     order: int, replace: Sequence[str], audit: bool, timeout: float, jobs: int, no_cache: bool,
-    as_json: bool, quiet: bool, suggest: bool, config: Path | None, no_config: bool,
+    as_json: bool, verbose: bool, quiet: bool, suggest: bool, config: Path | None, no_config: bool,
     write_config: bool, sarif: Path | None, junit: Path | None, write_test: Path | None,
     certificate: Path | None, root: Path | None,
 ) -> None:  # fmt: skip
@@ -329,7 +330,7 @@ def verify(
         for note in alone_notes(judged):
             console.print(note, markup=False)
         for one in [] if quiet else judged:
-            if audit or not one.passes:
+            if audit or verbose or not one.passes:
                 console.print(escape(one.text), soft_wrap=True)
         if suggest:
             _print_diffs(judged)

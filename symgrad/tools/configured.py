@@ -139,9 +139,8 @@ def _table(config: Config, one: Judged) -> str:
     limits: list[str] = []
     if one.report is not None:  # what the verdict is of, and all that it holds for
         every = (request, request.guess.fitting, *request.guess.others)
-        request = next(
-            (it for it in every if it and one.report.inferred.startswith(str(it.guess))), request
-        )
+        judged = (it for it in every if it and it.guess and it.guess.text == one.report.guessed)
+        request = next(judged, request)
         limits = [f"if {c.text}" for c in one.report.conditions if c.kind == "shapes"]
     shapes = {arg.name: str(arg.spec) for arg in request.tensors}
     values = dict(request.static)

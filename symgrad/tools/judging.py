@@ -27,12 +27,11 @@ from symgrad.frontend.function import (
     class_location,
     has_backward,
     raw_method,
-    surrogate_of,
 )
 from symgrad.frontend.replaced import Replace, replaced
 from symgrad.frontend.request import Request
 from symgrad.proof.report.rendering import worded
-from symgrad.proof.report.verdict import DERIVED
+from symgrad.proof.report.verdict import AGAINST, DERIVED, DIFFERS
 from symgrad.tools import importing
 from symgrad.tools.discover import Unread, parted
 from symgrad.tools.sources import module_of
@@ -422,19 +421,28 @@ def summary(judged: Sequence[Judged]) -> Table:
             style = STYLES[verdict]
             table.add_row(escape(name), escape(gradient), f"[{style}]{verdict}", escape(conditions))
             name = ""
-        if one.report is not None and surrogate_of(one.function) is not None:
-            table.add_row("", "", "", "against the declared surrogate, not against forward")
-        if one.derived:
-            table.add_row("", "", "", DERIVED)
-        if one.given:
-            table.add_row("", "", "", escape(one.given.strip()))
-        for note in one.reservations:
-            table.add_row("", "", "", escape(f"note: {note}"))
-        if one.inferred:
-            table.add_row("", "", "", escape(one.inferred))
-        if one.report is not None and one.expectation:
-            table.add_row("", "", "", escape(one.expectation))
+        for line in [] if one.report is None else _under(one, one.report):
+            table.add_row("", "", "", escape(line))
     return table
+
+
+def _under(one: Judged, report: Report) -> Iterator[str]:
+    """What the whole verdict is under, in short; the report has the rest."""
+    if report.derived:
+        yield DERIVED
+    if one.given:
+        yield one.given.strip()
+    if AGAINST in report.notes:
+        yield AGAINST
+    yield from (
+        note for note in one.reservations if note != AGAINST and not note.startswith(DIFFERS)
+    )
+    if report.guessed:
+        others = len(report.beside)
+        beside = f" and {others} other{'s' * (others > 1)}" if others else ""
+        yield f"shapes inferred: {report.guessed}{beside}"
+    if one.expectation:
+        yield one.expectation
 
 
 class _Imported(Protocol):

@@ -698,3 +698,15 @@ def test_a_class_in_a_class_is_found_by_its_name(tmp_path: Path) -> None:
     path.write_text(f"import symgrad as sg\n\n\nclass Outer:\n    @staticmethod{inner}\n")
     done = run("verify", f"{path}:Outer.Square")
     assert "REFUTED" in done.output
+
+
+def test_the_table_is_short_and_the_report_has_the_rest(tmp_path: Path, wrong: Path) -> None:
+    right = tmp_path / "right.py"
+    right.write_text(WRONG.replace("grad_y * x", "2 * grad_y * x"))
+    table = run("verify", str(right), "--quiet").output
+    assert "shapes inferred: x[n, m] and" in table.replace("\n", "")
+    assert "No shapes were given" not in table
+    assert "No shapes were given" not in run("verify", str(right)).output
+    assert "No shapes were given" in run("verify", str(right), "-v").output
+    assert "No shapes were given" in run("verify", str(wrong)).output
+    assert "No shapes were given" not in run("verify", str(wrong), "--quiet").output

@@ -155,7 +155,10 @@ def for_guesses(reports: Mapping[G, Report]) -> Report:
     inferred = " ".join(
         [f"{chosen}{said} The verdict {worst}covers only these ranks.", *wider, *numbers]
     )  # fmt: skip
-    return replace(report, inferred=inferred, beside=beside, notes=(*report.notes, inferred))
+    return replace(
+        report, inferred=inferred, guessed=chosen.text, beside=beside,
+        notes=(*report.notes, inferred),
+    )  # fmt: skip
 
 
 def for_narrower(report: Report, guess: Guess, wide: Report, wider: Guess) -> Report | None:

@@ -186,11 +186,12 @@ class Report(HasVerdict):
     arguments that they hold for, as names and texts; ``quantified``: those of which they hold for
     more than one value (``all real alpha > 0``).  ``presences``: which
     optional tensors are given and which are not.  ``derived``: there is no hand-written backward,
-    and the derived one was judged.  ``inferred``: which shapes were, where nobody stated them;
-    ``beside``: the verdicts for other ranks, of which this is the worst.  ``timed_out``: the time
-    limit stopped a part of the work, so that the same call may say more another time.  ``repair``:
-    makes the diff; ``repaired``: the Function with all repairs.  ``seconds``: of processor time,
-    from the search for shapes to the repairs, without ``diff``.
+    and the derived one was judged.  ``inferred``: which shapes were, where nobody stated them, in
+    sentences; ``guessed``: these shapes alone; ``beside``: the verdicts for other ranks, of which
+    this is the worst.  ``timed_out``: the time limit stopped a part of the work, so that the same
+    call may say more another time.  ``repair``: makes the diff; ``repaired``: the Function with all
+    repairs.  ``seconds``: of processor time, from the search for shapes to the repairs, without
+    ``diff``.
     """
 
     name: str
@@ -204,6 +205,7 @@ class Report(HasVerdict):
     presences: tuple[str, ...] = ()
     derived: bool = False
     inferred: str = ""
+    guessed: str = ""
     beside: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     timed_out: bool = False

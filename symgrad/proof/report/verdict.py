@@ -95,6 +95,8 @@ SURROGATE, REFUTED = Verdict.SURROGATE, Verdict.REFUTED
 FAILED = "backward failed"
 """How the reason begins where backward raises an error."""
 DERIVED = "derived: no backward written"
+AGAINST = "judged against the declared surrogate, not against forward"
+DIFFERS = "it differs from the true derivative"
 """What stands beside a verdict on gradients that are symgrad's own."""
 
 
