@@ -6,6 +6,7 @@ In: a dtype.  Out: graphs.
 from __future__ import annotations
 
 import math
+from functools import reduce
 from typing import Any
 
 from symgrad.ir.dim import Dim
@@ -173,6 +174,36 @@ def pairs(dtype: DType = float32) -> Graph:
     return b.outputs(kernel=kernel, mean=b.mean(kernel))
 
 
+def convolution(dtype: DType = float32) -> Graph:
+    """Along one axis, of three places with zeros beyond the ends, and both gradients."""
+    b, (c, d) = Builder(dtype), map(Dim.of, (4, 3))
+    x, weight, grad = b.input("x", N, c, M), b.input("weight", d, c, d), b.input("grad_y", N, d, M)
+    ones = (1, 1, 1)
+
+    def at(place: int) -> tuple[Dim, ...]:
+        return Dim.of(0), Dim.of(0), Dim.of(place)
+
+    wide = b.apply("unslice", x, shape=(N, c, M + 2), starts=at(1), steps=ones)
+    y, grad_x, grad_weight = [], [], []
+    for place in range(3):
+        there = {"starts": at(place), "steps": ones}
+        seen = b.apply("slice", wide, sizes=(N, c, M), **there)
+        here = b.apply("slice", weight, sizes=(d, c, ONE), **there)
+        flat = b.apply("reshape", here, shape=(d, c))
+        y.append(b.apply("einsum", seen, flat, spec="xya,wy->xwa"))
+        back = b.apply("einsum", grad, flat, spec="xwa,wy->xya")
+        grad_x.append(b.apply("unslice", back, shape=(N, c, M + 2), **there))
+        met = b.apply("einsum", grad, seen, spec="xwa,xya->wy")
+        one = b.apply("reshape", met, shape=(d, c, ONE))
+        grad_weight.append(b.apply("unslice", one, shape=(d, c, d), **there))
+    inner = b.apply("slice", _sum(grad_x), sizes=(N, c, M), starts=at(1), steps=ones)
+    return b.outputs(y=_sum(y), grad_x=inner, grad_weight=_sum(grad_weight))
+
+
+def _sum(nodes: list[Node]) -> Node:
+    return reduce(lambda one, other: one + other, nodes)
+
+
 def each_sample(dtype: DType = float32) -> Graph:
     """The gradient of a layer's weight for each row: a product, its slope, times the row."""
     b = Builder(dtype)
@@ -186,6 +217,6 @@ PROGRAMS = {
     program.__name__: program
     for program in (
         gelu, softmax_forward, softmax_backward, softmax, layer_norm, cross_entropy, linear,
-        attention, batch_norm, pairs,
+        attention, batch_norm, pairs, convolution,
     )
 }  # fmt: skip

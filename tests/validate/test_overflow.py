@@ -34,24 +34,25 @@ FORWARD = "nn_softmax_forward"
 # -- against all numbers of 8 bits
 
 
+@pytest.mark.parametrize("less", [0, 2])
 @pytest.mark.parametrize("seeds", [range(40), pytest.param(range(40, 400), marks=pytest.mark.slow)])
-def test_what_is_shown_to_fit_does_in_8_bits(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(overflow, "BITS", 3)
-    monkeypatch.setattr(overflow, "_LEAST_BITS", 2)
-    monkeypatch.setattr(overflow, "_LARGE", 2)
-    monkeypatch.setattr(overflow, "_LARGEST", 127)
+def test_what_is_shown_to_fit_does_in_8_bits(
+    seeds: range, less: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``less``: of a size that is granted, and that is divided by: windows are of such sizes."""
+    in_8_bits(monkeypatch)
     shown, limited = 0, 0
     for seed in seeds:
         integers = Integers()
         limits = Limits([N * M * K])
-        limits.grant(N * M)
+        limits.grant((N - less) * M)
         reach = Reach(integers, Values(integers), limits)
         reach.named(GROUPS, [Dim.of(1), quotient(N, Dim.of(2))])
         integers.limit("t", -5, 5)
         integers.bound("#groups", lambda _: [Dim.of(GROUPS) - 1])
         integers.know(BLOCKS, N - 1 - (M + 1) * Dim.of(BLOCKS))
         rng = random.Random(seed)
-        values = list(computed(rng))
+        values = list(computed(rng, less))
         for value in values:
             reach.computed(value, 1)
         try:
@@ -60,7 +61,7 @@ def test_what_is_shown_to_fit_does_in_8_bits(seeds: range, monkeypatch: pytest.M
             continue
         shown += 1
         limited += bool(limits.stated)
-        met = list(admitted(limits.stated))
+        met = list(admitted(limits.stated, less))
         met.sort(key=lambda sizes: sizes["n"] * sizes["m"] * sizes["k"])
         for sizes in [*met[-15:], *rng.sample(met, min(len(met), 15))]:
             for value in values:
@@ -68,6 +69,33 @@ def test_what_is_shown_to_fit_does_in_8_bits(seeds: range, monkeypatch: pytest.M
                     assert -128 <= number <= 127, (seed, str(value), sizes, limits.stated)
     assert shown > len(seeds) / 4
     assert limited > len(seeds) / 20
+
+
+@pytest.mark.parametrize("kind", ["product", "quotient"])
+def test_what_sizes_less_a_number_bound_fits(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_8_bits(monkeypatch)
+    whole = {"product": N * M, "quotient": quotient(7 * N, N - 2)}[kind]
+    shown = 0
+    for factor in range(1, 64):
+        integers, limits = Integers(), Limits(())
+        limits.grant((N - 2) * M)
+        reach = Reach(integers, Values(integers), limits)
+        reach.computed(factor * whole, 1)
+        try:
+            reach.settle()
+        except NotShown:
+            continue
+        shown += 1
+        for sizes in admitted(limits.stated, 2):
+            if sizes["n"] > 2:
+                assert max(numbers(factor * whole, sizes)) <= 127, (factor, sizes)
+    assert shown > 1
+
+
+def in_8_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is granted is less than 8, and 127 the largest number."""
+    for name, number in {"BITS": 3, "_LEAST_BITS": 2, "_LARGE": 2, "_LARGEST": 127}.items():
+        monkeypatch.setattr(overflow, name, number)
 
 
 GROUPS = Element("#groups", (N,))
@@ -78,7 +106,7 @@ BLOCKS = Axis("q", Dim.of(Element(TRIPS, (N, M + 1))))
 """The rounds of a loop from 0 to n, by steps of m + 1."""
 
 
-def computed(rng: random.Random) -> Iterator[Dim]:
+def computed(rng: random.Random, less: int) -> Iterator[Dim]:
     """The integers of a small program, each computed from those before it."""
     blocks = Axis("b", quotient(N + 1, Dim.of(2)))
     inside = Axis("i", least(Dim.of(2), N - 2 * Dim.of(blocks)))
@@ -93,7 +121,7 @@ def computed(rng: random.Random) -> Iterator[Dim]:
         one, other = rng.choice(found), rng.choice(found)
         kind = rng.choice("+*-/%**")
         if kind in "/%":
-            other = rng.choice([Dim.of(2), Dim.of(3), M + 1, Dim.of(GROUPS)])
+            other = rng.choice([Dim.of(2), Dim.of(3), M - less if less else M + 1, Dim.of(GROUPS)])
             whole = quotient(one, other)
             made = whole if kind == "/" else one - other * whole
             if any(factor < 0 for _, factor in one.terms) or SHORT in one.atoms:
@@ -104,12 +132,15 @@ def computed(rng: random.Random) -> Iterator[Dim]:
         yield made
 
 
-def admitted(stated: tuple[str, ...]) -> Iterator[dict[str, int]]:
+def admitted(stated: tuple[str, ...], less: int) -> Iterator[dict[str, int]]:
     """All sizes that meet what is granted, and what is stated."""
     for found in product(range(8), repeat=3):
         sizes = dict(zip("nmk", found, strict=True))
         counted = {name: max(1, size) for name, size in sizes.items()}
-        if counted["n"] * counted["m"] < 8 and all(eval(one, {}, counted) for one in stated):
+        granted = (counted["n"] - less) * counted["m"] < 8
+        if less and not (sizes["n"] >= less and sizes["m"] > less):
+            continue
+        if granted and all(eval(one, {}, counted) for one in stated):
             yield sizes
 
 

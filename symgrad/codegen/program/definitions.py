@@ -5,11 +5,12 @@ In: a graph with named outputs.  Out: a ``KernelProgram``.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from symgrad.codegen.program.axes import unify
-from symgrad.codegen.program.equations import equations, stored_node
+from symgrad.codegen.program.equations import Equation, equations, stored_node
+from symgrad.codegen.program.joined import join, joinable
 from symgrad.codegen.program.materialise import choose_materialised
 from symgrad.codegen.program.patterns import Pattern, Scatter, recognise
 from symgrad.codegen.program.rewrite import eliminate_deltas, in_range
@@ -88,13 +89,18 @@ def build_program(graph: Graph) -> KernelProgram:
     checks = _checks(graph, outputs, [one.node for one in system])
     serving = (stored_node(graph, tensor) for check in checks for tensor in check.tensors)
     required = [*(node for node in outputs if node.op != "input"), *filter(None, serving)]
-    cuts = choose_materialised(system, axes, required, _once(outputs))
+    once = _once(outputs)
+    joined = joinable(system, _shapes(graph, system), {*required, *once})
+    cuts = choose_materialised(system, axes, required, once, joined)
     lowering = Lowering(graph, cuts.stored, axes=axes, fused=cuts.fused)
     bodies = {node: lowering.element(node, lowering.home(node), body=True) for node in cuts.stored}
     bodies.update({n: lowering.element(n, lowering.home(n)) for n in outputs if n.op == "input"})
     if lowering.forced:
         raise CodegenError(f"{lowering.forced[0]!r} serves as an index and was not stored")
     reduced = eliminate_deltas(lowering.pool, bodies.values())
+    if joined:
+        found = join(lowering.pool, reduced.values())
+        reduced = {expr: found[one] for expr, one in reduced.items()}
     definitions = [_definition(graph, lowering, node, reduced[bodies[node]]) for node in bodies]
     return KernelProgram(
         lowering.pool,
@@ -127,6 +133,11 @@ def _user_names(lowering: Lowering, reduced: Mapping[Expr, Expr]) -> dict[Expr, 
         if node.name and isinstance(expr, (Call, Reduce)):
             found.setdefault(reduced.get(expr, expr), node.name)
     return found
+
+
+def _shapes(graph: Graph, system: Sequence[Equation]) -> dict[str, tuple[Dim, ...]]:
+    found = {name: node.shape for name, node in graph.inputs.items()}
+    return found | {f"%{one.node.index}": one.node.shape for one in system}
 
 
 def _arrays(graph: Graph, stored: tuple[Node, ...]) -> dict[str, tuple[DType, tuple[Dim, ...]]]:

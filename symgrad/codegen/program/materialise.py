@@ -38,8 +38,9 @@ def choose_materialised(
     axes: Mapping[Node, NodeAxes],
     outputs: Sequence[Node],
     once: Collection[Node] = (),
+    joined: Collection[Node] = (),
 ) -> Materialised:
-    """The nodes to store; ``once``: those that must be computed once."""
+    """The nodes to store; ``once``: those that must be computed once; ``joined``: never stored."""
     total = _totals(equations)
     demands: dict[Node, dict[Indices, None]] = {equation.node: {} for equation in equations}
     serving = {node for equation in equations for node in equation.index_reads}
@@ -51,7 +52,9 @@ def choose_materialised(
         node = equation.node
         home = home_indices(node, axes[node])
         demand = list(demands[node])
-        if equation.pattern is not None:
+        if node in joined:
+            pass
+        elif equation.pattern is not None:
             stored.append(node)
         elif node in required or _worth_storing(equation, demand, home, total[node]):
             stored.append(node)

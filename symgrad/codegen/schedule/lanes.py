@@ -45,6 +45,8 @@ def _swapped(schedule: Schedule, loop: Loop, pair: tuple[Axis, ...]) -> Alternat
             return None
         reads |= mine
     across = {read for read in reads if lane not in read.indices[-1].axes}
+    if len({read.tensor for read in across}) < len(across):
+        return None  # windows: each element would be copied for each place
     order = dict(schedule.order)
     order[lane], order[reduced] = sorted((order[lane], order[reduced]), reverse=True)
     items = Items(schedule.program, order, {*schedule.kept, *across})

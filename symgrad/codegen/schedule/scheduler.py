@@ -3,12 +3,13 @@
 In: a program.  Out: ``Schedule``.
 
 Arrays vote on the order of axes: an axis goes outside another where it is the slower one in memory,
-so that inner loops run over what lies together.  What is written counts twice.
+so that inner loops run over what lies together.  What is written counts twice.  Contractions that
+are done by loops decide.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from symgrad.codegen.program.collapse import collapse_axes
@@ -19,6 +20,7 @@ from symgrad.codegen.program.patterns import Contraction, Scan, Scatter
 from symgrad.codegen.schedule.items import Items
 from symgrad.codegen.schedule.loops import Entry, arrange, paths_of
 from symgrad.codegen.schedule.rematerialise import choose_kept
+from symgrad.codegen.schedule.shifted import apart, in_order, precedence
 from symgrad.ir.dim import Axis, Dim
 from symgrad.ir.expr import Access, Expr, Reduce, free_axes, postorder
 
@@ -39,8 +41,9 @@ class Schedule:
 
 def schedule(program: KernelProgram) -> Schedule:
     """Arrange a program; arrange it again with what is better kept than computed twice."""
-    program = guarded(collapse_axes(program))
+    program = apart(guarded(collapse_axes(program)))
     order = axis_order(program.definitions)
+    program = in_order(program, order)
     items = Items(program, order)
     entries = arrange(items.found)
     kept = tuple(choose_kept(items, paths_of(entries), guards_of(items)))
@@ -62,11 +65,13 @@ def axis_order(definitions: Iterable[Definition]) -> dict[Axis, int]:
     """The position of every axis that the definitions loop over."""
     votes: dict[tuple[Axis, Axis], int] = {}
     met: dict[Axis, None] = {}
+    decided: set[tuple[Axis, Axis]] = set()
     for definition in definitions:
+        decided.update(precedence(definition))
         _count(definition.indices, 2, votes, met)
         for indices in _reads(definition):
             _count(indices, 1, votes, met)
-    return {axis: place for place, axis in enumerate(_sorted(list(met), votes))}
+    return {axis: place for place, axis in enumerate(_sorted(list(met), votes, decided))}
 
 
 def bodies(definition: Definition) -> tuple[Expr, ...]:
@@ -110,16 +115,23 @@ def _count(
                         votes[slow, fast] = votes.get((slow, fast), 0) + weight
 
 
-def _sorted(axes: list[Axis], votes: dict[tuple[Axis, Axis], int]) -> list[Axis]:
-    """Always the axis that the fewest votes put inside the others; the first among equals."""
+def _sorted(
+    axes: list[Axis], votes: Mapping[tuple[Axis, Axis], int], decided: Collection[tuple[Axis, Axis]]
+) -> list[Axis]:
+    """Always the axis that the fewest votes put inside the others; the first among equals.
+
+    ``decided``: pairs of which the first comes first, unless others decide otherwise.
+    """
+
+    def votes_inside(axis: Axis) -> int:
+        return sum(votes.get((o, axis), 0) - votes.get((axis, o), 0) for o in rest)
+
     rest, found = list(axes), []
     while rest:
-        best = min(
-            range(len(rest)),
-            key=lambda place: (
-                sum(votes.get((o, rest[place]), 0) - votes.get((rest[place], o), 0) for o in rest),
-                place,
-            ),
-        )
-        found.append(rest.pop(best))
+        best, waiting = min(rest, key=votes_inside), set[Axis]()
+        while before := [o for o in rest if (o, best) in decided and o not in waiting]:
+            waiting.add(best)
+            best = min(before, key=votes_inside)
+        rest.remove(best)
+        found.append(best)
     return found

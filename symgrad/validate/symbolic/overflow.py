@@ -62,12 +62,30 @@ class Limits:
 
     def __init__(self, allowed: Iterable[Dim]) -> None:
         self._granted: dict[Monomial, None] = {}
-        self._allowed = _products(allowed)
+        self._nearly: dict[Monomial, Dim] = {}
+        lengths = tuple(allowed)
+        less = (found[0] for one in lengths if (found := _lessened(one)) is not None)
+        self._allowed = [*_products(lengths), *less]
         self._stated: dict[Monomial, int] = {}
 
     def grant(self, *products: Dim) -> None:
         """These are less than 2^50 by themselves."""
         self._granted.update(dict.fromkeys(_products(products)))
+        for one in products:
+            if (found := _lessened(one)) is not None:
+                self._nearly.setdefault(*found)
+
+    def by_granted(self, way: Bound) -> Bound:
+        """The bound with ``a*b`` as ``(a - 2)*b + 2*b``, where the first of these is granted."""
+        made: Bound = {}
+        for one, factor in way.items():
+            less = None if self.grants(one) else self._nearly.get(one)
+            parts = {one: factor}
+            if less is not None:  # what is granted is as large as a size may be
+                parts = {((Size("#granted"), 1),): factor}
+                parts |= {key: factor * times for key, times in less.terms}
+            made = _plus(made, parts)
+        return made
 
     def grants(self, one: Monomial) -> bool:
         """Is a product of sizes small enough, whatever is stated?"""
@@ -183,8 +201,9 @@ class Reach:
             ways = self._above(side)
         except Unbounded:
             return False
-        for needed in (self._needed, self._needed_of_granted):
-            found = [one for one in map(needed, ways) if one is not None]
+        every = (*ways, *map(self._limits.by_granted, ways))
+        for needed, bounds in ((self._needed, every), (self._needed_of_granted, ways)):
+            found = [one for one in map(needed, bounds) if one is not None]
             if found:
                 for one, bits in min(found, key=len).items():
                     self._wanted[one] = min(bits, self._wanted.get(one, bits))
@@ -302,6 +321,10 @@ class Reach:
         """Bounds of a quotient: terms of the whole, divided where they can be."""
         monomial, factor = atom.right.terms[0] if len(atom.right.terms) == 1 else ((), 1)
         parts = tuple((one, power) for one, power in monomial if isinstance(one, Size))
+        less = _lessened(atom.right)
+        if less is not None and (most := less[1].constant) is not None:
+            # n <= (1 + c) * |n - c|, as n - c is not 0
+            return tuple(_divided(way, less[0], 1 + most) for way in self._above(atom.left))
         return tuple(
             _times(_divided(way, parts), Fraction(1, max(1, factor)))
             for way in self._above(atom.left)
@@ -485,13 +508,25 @@ def _sums(one: Ways, other: Ways) -> Ways:
     return tuple(_plus(left, right) for left, right in product(one, other))
 
 
-def _divided(one: Bound, parts: Monomial) -> Bound:
+def _divided(one: Bound, parts: Monomial, times: int = 1) -> Bound:
+    """The terms that are a multiple of ``parts`` divided by it, and multiplied by ``times``."""
     made: Bound = {}
     for key, value in one.items():
         less = divide(key, parts)
-        key = key if less is None else less
+        key, value = (key, value) if less is None else (less, value * times)
         made[key] = made.get(key, Fraction(0)) + value
     return made
+
+
+def _lessened(one: Dim) -> tuple[Monomial, Dim] | None:
+    """``(product, rest)``: a product of sizes is at most ``one`` and a rest that was taken off."""
+    above = {key: sum(power for _, power in key) for key, factor in one.terms if factor > 0}
+    rest = Dim({key: -factor for key, factor in one.terms if factor < 0})
+    longest = [key for key, length in above.items() if length == max(above.values())]
+    sizes = all(isinstance(atom, Size) for key, _ in one.terms for atom, _ in key)
+    if len(longest) != 1 or not longest[0] or not rest.terms or not sizes:
+        return None
+    return longest[0], rest
 
 
 def _times(one: Bound, factor: int | Fraction) -> Bound:
