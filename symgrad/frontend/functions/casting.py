@@ -96,7 +96,7 @@ def _to(self: Tensor, *args: Any, dtype: Any, copy: bool) -> Tensor:
     for arg in (*args, *([dtype] if dtype is not None else [])):
         if isinstance(arg, Tensor):
             return converted(source, arg.dtype)
-        if not isinstance(arg, bool) and not _is_device(arg):
+        if not isinstance(arg, bool) and not is_device(arg):
             return converted(source, as_dtype(arg))
     return source
 
@@ -105,7 +105,7 @@ _DEVICE = re.compile(r"(cpu|cuda|mps|xpu|xla|hpu|mtia|meta)(:\d+)?")
 """The devices that torch knows; whatever else is asked for is a dtype, or nothing."""
 
 
-def _is_device(value: Any) -> bool:
+def is_device(value: Any) -> bool:
     """Is it a device and no dtype: ``"cuda:0"``, an object that is called a device?"""
     if isinstance(value, str):
         return _DEVICE.fullmatch(value) is not None

@@ -46,7 +46,7 @@ def _words(text: str) -> frozenset[str]:
 FACTORIES = _words(
     "arange as_tensor asarray empty empty_like eye full full_like linspace logspace "
     "ones ones_like scalar_tensor tensor tril_indices triu_indices zeros zeros_like clone "
-    "new_empty new_full new_ones new_tensor new_zeros"
+    "new_empty new_full new_ones new_tensor new_zeros cuda"
 )
 """Functions that make tensors, which belong to the trace whatever they are made of."""
 
@@ -77,6 +77,7 @@ def call(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     values = list(leaves((*args, *kwargs.values())))
     traced = any(map(is_traced, values))
     _check_written(name, args, kwargs, traced=traced)
+    note_device(name, values)
     if traced or name in draws.NAMES:
         accepted.check(name, args, kwargs)
     if traced and args and overlaps.writes(name):
@@ -142,6 +143,14 @@ def _check_written(
         raise refuse_write(name)
     if kwargs.get("inplace") and is_real(target if args else kwargs.get("input")):
         raise refuse_write(name)
+
+
+def note_device(name: str, values: Sequence[Any]) -> None:
+    """Observe that the program moves a tensor to CUDA, or makes one there."""
+    named = (str(one) for one in values if type(one) in (str, torch.device))
+    known = questions()
+    if known is not None and (name == "cuda" or any(one.startswith("cuda") for one in named)):
+        known.assume("all tensors are on a GPU of CUDA", here())
 
 
 def _natively(func: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

@@ -36,7 +36,10 @@ class _OfDtype:
         return bool(value.is_cuda) is bool(self.symgrad_original.is_cuda)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.symgrad_original(*args, **kwargs)
+        original = self.symgrad_original
+        if original.is_cuda and not torch.cuda.is_available():
+            original = getattr(torch, original.__name__)
+        return original(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.symgrad_original, name)

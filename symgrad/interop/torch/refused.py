@@ -7,7 +7,7 @@ The call is made of small tensors of ones, in the dtypes of the trace and at siz
 conditions admit.  What is refused there at all sizes that were tried, and of tensors without data
 again (their checks are those of the function, or stricter), is refused.  Nothing is said of calls
 with numbers that are symbols, of those whose results may be large, and of those that run code of
-the program.
+the program.  A device that the call names is that of the sample: there are no devices in a trace.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import torch
 
 from symgrad.errors import UnsupportedOpError
 from symgrad.frontend.caller import here
+from symgrad.frontend.functions.casting import is_device
 from symgrad.frontend.questions import note_limit
 from symgrad.frontend.session import Session, current
 from symgrad.frontend.sizes import SymInt
@@ -42,6 +43,8 @@ _OF_HISTORIES = frozenset(
      "share_memory_", "tolist", "numpy")
 )  # fmt: skip
 """Methods whose answers are about more than shapes and settings."""
+_OF_DEVICES = frozenset(("cpu", "cuda"))
+"""Methods that only move a tensor to a device."""
 
 
 class _Unknown(Exception):
@@ -52,7 +55,7 @@ def check(func: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) 
     """Raises UnsupportedOpError for a call that torch refuses: it has no value to judge."""
     if type(current()) is not Session:  # where numbers of axes are symbols, there are no samples
         return
-    if func is None or name in _OF_HISTORIES or name.startswith(("get_", "__")):
+    if func is None or name in _OF_HISTORIES | _OF_DEVICES or name.startswith(("get_", "__")):
         return
     if any(isinstance(one, SelectedTensor) for one in leaves([*args, *kwargs.values()])):
         return  # which has no shape
@@ -101,7 +104,10 @@ def _said(
         warnings.simplefilter("ignore")
         try:
             given = [_sample(one, sizes, device) for one in args]
-            named = {key: _sample(value, sizes, device) for key, value in kwargs.items()}
+            named = {
+                key: device if key == "device" else _sample(value, sizes, device)
+                for key, value in kwargs.items()
+            }
         except (_Unknown, KeyError, ArithmeticError, RuntimeError):
             return ""
         small = _are_small(list(leaves([*given, *named.values()])))
@@ -155,6 +161,8 @@ def _sample(value: Any, sizes: Mapping[str, int], device: str) -> Any:
         return (list if type(value) is list else tuple)(
             _sample(one, sizes, device) for one in value
         )
+    if value is not None and is_device(value):
+        return device
     plain = (bool, int, float, str, torch.dtype)
     if value is None or (isinstance(value, plain) and not is_traced(value)):
         return value

@@ -212,6 +212,14 @@ def _replacements() -> Iterator[tuple[Any, str, Any]]:
         return _recording() if is_traced_here() else own_enabled()
 
     yield torch, "is_grad_enabled", is_grad_enabled
+    own_device = torch.cuda.current_device
+
+    def current_device() -> int:
+        if not is_traced_here() or torch.cuda.is_available():
+            return int(own_device())
+        return 0  # where there is none, the verdict is for machines that have one
+
+    yield torch.cuda, "current_device", current_device
     yield from legacy.replacements()
 
 

@@ -182,12 +182,14 @@ def _hidden(kind: type, name: str, method: Any) -> Hidden:
 def _operand_taking(method: Callable[..., Any], name: str) -> Callable[..., Any]:
     """The method of a name, which takes tensors of torch's as constants."""
     writes, refuses = overlaps.writes(method.__name__), bool(accepted.rules(name))
-
+    moves = name in ("cuda", "to") or name.startswith("new_")
     native = None if name.startswith("__") else getattr(torch.Tensor, name, None)
 
     @functools.wraps(method)
     def called(self: Any, *args: Any, **kwargs: Any) -> Any:
         named = {key: inward(kwargs[key]) for key in kwargs}
+        if moves:
+            calls.note_device(name, (*args, *kwargs.values()))
         if refuses and not asked_by_symgrad(sys._getframe(1)):
             accepted.check(name, (self, *args), kwargs)
         if writes:
