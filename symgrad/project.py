@@ -21,8 +21,9 @@ from symgrad.calls_in_c import SampleView, views
 from symgrad.codegen.environment import environment
 from symgrad.errors import BuildError
 from symgrad.manifest import proved, shown
+from symgrad.runtime.alone_c import ALONE
 from symgrad.runtime.blas import FUNCTIONS
-from symgrad.runtime.compiler import ARITHMETIC
+from symgrad.runtime.compiler import ARITHMETIC, WRAP
 from symgrad.runtime.libraries import read_op, stems
 from symgrad.runtime.package import PackagedOp, abandoned, replace_file
 
@@ -69,7 +70,7 @@ class ProjectView:
     """All that the templates are shown.
 
     ``macro``: what macros of C begin with; ``flags``: options that the arithmetic rests on;
-    ``blas``: the functions of the BLAS that are called.
+    ``wrap``: the option of the linker that ``alone.c`` needs; ``blas``: the functions of the BLAS that are called.
     """
 
     mark: str
@@ -83,6 +84,7 @@ class ProjectView:
     sources: tuple[str, ...]
     headers: tuple[str, ...]
     flags: tuple[str, ...]
+    wrap: str
     blas: tuple[str, ...]
     alignment: int
     samples: tuple[SampleView, ...]
@@ -129,6 +131,7 @@ def project_files(
             (f"cmake/{name}.pc.in", "pkgconfig.pc"), (f"include/{name}.h", "header.h"),
         )
     }  # fmt: skip
+    texts["cmake/alone.c"] = f"/* {MARK} */\n#include <omp.h>\n{ALONE}"
     texts[".gitignore"] = f"# {MARK}\n{_LEFT}"
     values = {"mark": MARK, "ops": {op.stem: list(samples) for op, samples in made}}
     texts["tests/values.json"] = json.dumps(values, indent=1, sort_keys=True) + "\n"
@@ -162,6 +165,7 @@ def _view(name: str, made: Sequence[tuple[PackagedOp, Sequence[Mapping[str, Any]
         sources=tuple(file for one in records.values() for file in one.files),
         headers=tuple(one.header for one in records.values()),
         flags=ARITHMETIC,
+        wrap=" ".join(WRAP),
         blas=tuple(function for function in FUNCTIONS if f"{function}(" in text),
         alignment=ALIGNMENT,
         samples=tuple(one for op, samples in made for one in views(records[op.stem], samples)),

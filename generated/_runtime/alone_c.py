@@ -11,7 +11,7 @@ loops, and a thread without a team is the first of one.
 from __future__ import annotations
 
 ALONE = """
-#if defined(_OPENMP) && defined(SYMGRAD_WRAP)
+#if defined(_OPENMP) && defined(SYMGRAD_WRAP) && !defined(__clang__)
 void __real_GOMP_parallel(void (*body)(void *), void *data, unsigned threads, unsigned flags);
 
 /* Run a parallel region.  threads: how many were asked for, 0 for as many as there may be. */

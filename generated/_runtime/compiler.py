@@ -42,8 +42,9 @@ _COMMON = (
 )
 _NATIVE = "-march=native"
 _LINK = ("-lmvec", "-lm")
-_WRAP = ("-Wl,--wrap=GOMP_parallel",)  # see alone_c
-_OPTIONS = (_COMMON, _LINK, _WRAP)
+WRAP = ("-Wl,--wrap=GOMP_parallel",)
+"""What lets kernels call the function of ``alone_c``."""
+_OPTIONS = (_COMMON, _LINK, WRAP)
 _PROGRAM = "int main(void) { return 0; }\n"
 _HINT = "install a C compiler (gcc or clang), or set CC to one"
 

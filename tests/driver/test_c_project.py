@@ -25,6 +25,7 @@ from symgrad.emission import emit
 from symgrad.frontend.trace import trace
 from symgrad.kernels import plan
 from symgrad.runtime.blas import Blas, find_blas
+from symgrad.runtime.compiler import find_compiler
 
 ROOT = Path(__file__).resolve().parents[2]
 STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic")
@@ -149,6 +150,8 @@ def test_an_installed_package(kit: Path, tmp_path: Path) -> None:
     )  # fmt: skip
     run("cmake", "--build", tmp_path / "build")
     run("ctest", "--test-dir", tmp_path / "build")
+    library = tmp_path / "build" / "libkit.so"
+    assert (b"__wrap_GOMP_parallel" in library.read_bytes()) == bool(find_compiler().wrap)
     run("cmake", "--install", tmp_path / "build", "--prefix", tmp_path / "installed")
     (tmp_path / "installed").rename(installed)
 
