@@ -70,7 +70,8 @@ class ProjectView:
     """All that the templates are shown.
 
     ``macro``: what macros of C begin with; ``flags``: options that the arithmetic rests on;
-    ``wrap``: the option of the linker that ``alone.c`` needs; ``blas``: the functions of the BLAS that are called.
+    ``wrap``: the option of the linker that ``alone.c`` needs; ``blas``: the functions of the BLAS
+    that are called.
     """
 
     mark: str
