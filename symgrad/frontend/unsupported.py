@@ -51,7 +51,7 @@ _OTHER = _words(
     "igamma igamma_ igammac igammac_ index indices int_repr "
     "interpolate inv ipu is_coalesced is_distributed is_inference is_ipu is_maia is_meta "
     "is_mkldnn is_mps is_mtia is_nested is_nonzero is_pinned is_set_to is_shared is_signed "
-    "is_sparse_csr is_vulkan is_xla is_xpu isneginf isposinf itemsize kaiser_window "
+    "is_sparse_csr is_vulkan is_xla is_xpu itemsize kaiser_window "
     "lcm lcm_ ldexp ldexp_ local_response_norm logaddexp2 logspace lp_pool1d lp_pool2d lp_pool3d "
     "lstsq lu lu_solve lu_unpack map2_ map_ matrix_exp matrix_rank mode module_load mtia mvlgamma "
     "mvlgamma_ name nanquantile narrow_copy nbytes new_empty_strided nextafter nextafter_ "

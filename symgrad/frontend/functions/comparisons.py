@@ -144,6 +144,24 @@ def isinf(input: Any) -> Tensor:
     return elementwise("eq", elementwise("abs", input), float("inf"))
 
 
+@operation("isposinf", elementwise=True)
+def isposinf(input: Any) -> Tensor:
+    """Where it is infinite and positive."""
+    return _is_number(input, float("inf"))
+
+
+@operation("isneginf", elementwise=True)
+def isneginf(input: Any) -> Tensor:
+    """Where it is infinite and negative."""
+    return _is_number(input, -float("inf"))
+
+
+def _is_number(input: Any, number: float) -> Tensor:
+    if not as_tensor(input).dtype.is_float:
+        return elementwise("ne", input, input)
+    return elementwise("eq", input, number)
+
+
 @operation("isfinite", elementwise=True)
 def isfinite(input: Any) -> Tensor:
     """Where it is neither infinite nor NaN."""

@@ -97,7 +97,8 @@ def call(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     out = kwargs.get("out")
     if out is not None:
         called = overlaps.of_two(name, args, kwargs)
-        overlaps.check(called, inward(out), (*args, *kwargs.values()))
+        given = [kwargs[key] for key in kwargs if key != "out"]
+        overlaps.check(called, inward(out), (*args, *given))
         return _into(out, call(func, args, {**kwargs, "out": None}))
     own = {key: inward(kwargs[key]) for key in kwargs if key not in (*_PRIVATE, "out")}
     found = _apply(func, name, [inward(one) for one in args], own)
