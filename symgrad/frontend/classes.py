@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from symgrad.frontend.caller import here
+from symgrad.frontend.devices import Device, DeviceName
 from symgrad.frontend.function import Context
 from symgrad.frontend.guests import Guest
-from symgrad.frontend.questions import Device, NeedsInputGrad, questions
+from symgrad.frontend.questions import NeedsInputGrad, questions
 from symgrad.frontend.reach import Reach
 from symgrad.frontend.session import active
 from symgrad.frontend.sizes import Shape, SymFloat, SymInt
@@ -47,6 +48,8 @@ def _class_of(value: Any) -> type:
         return int if value.is_whole else float
     if isinstance(value, NeedsInputGrad):
         return tuple
+    if isinstance(value, DeviceName):
+        return str
     if isinstance(value, Context):
         return type(value).symgrad_kind or type(value)
     session = active()

@@ -33,6 +33,8 @@ _RAISED = (NotImplementedError, IndexError, ValueError, TypeError)
 _REQUIRES = "{} requires a gradient"
 AGAIN = "backward is differentiated again"
 GPU = "the tensors are on a GPU"
+CPU, CUDA = "cpu", "cuda"
+CPU_OR_GPU = "the tensors are on the CPU or on a GPU of CUDA"
 
 
 def requires(name: str) -> str:
@@ -74,6 +76,7 @@ class Questions:
     ``masks``: those of which it is asked whether they select anything; in this trace they do, but
     for those that are ``empty``, nodes of another trace.
     ``raised``: the errors of operations of another library's, which words them otherwise.
+    ``devices``: what was answered where the program asked for one kind of device.
     """
 
     given: Mapping[str, bool]
@@ -99,6 +102,7 @@ class Questions:
     views: int = 0
     masks: list[tuple[Node, Location | None]] = field(default_factory=list)
     empty: tuple[Node, ...] = ()
+    devices: set[bool] = field(default_factory=set)
 
     def answer(
         self, question: str, usual: bool, where: Location | None, *, real: bool = True
@@ -247,6 +251,21 @@ class Questions:
     def on_gpu(self, where: Location | None) -> bool:
         """Are the tensors on a GPU?"""
         return self.answer(GPU, False, where)
+
+    def are_on(self, kind: str, where: Location | None) -> bool:
+        """Are the tensors on a device of this kind?  None of a third kind is in any trace.
+
+        Asked for ``cpu`` or ``cuda``, one of a third kind does what the trace does that says no;
+        asked for both in one trace, it does neither.
+        """
+        if kind not in (CPU, CUDA):
+            self.assume(CPU_OR_GPU, where)
+            return False
+        answer = self.on_gpu(where) is (kind == CUDA)
+        self.devices.add(answer)
+        if len(self.devices) > 1:
+            self.assume(CPU_OR_GPU, where)
+        return answer
 
     def parameters(self, where: Location | None) -> bool:
         """Are the inputs Parameters?"""
@@ -400,65 +419,6 @@ def assumed(text: str) -> None:
     known = questions()
     if known is not None and asker(3) is not None:
         known.assume(text, here())
-
-
-class Device(str):
-    """The device of a traced tensor: the CPU or a GPU, which is decided when it is looked at."""
-
-    __slots__ = ()
-
-    @property
-    def __class__(self) -> type:
-        """What ``isinstance`` asks: the program knows devices by the class of its library."""
-        session = active()
-        guest = None if session is None else session.guest
-        return Device if guest is None or asker() is None else guest.device()
-
-    @__class__.setter
-    def __class__(self, value: type) -> None:
-        raise TypeError("the class of a device cannot be set")
-
-    def _name(self) -> str:
-        known = questions()
-        return "cuda:0" if known is not None and known.on_gpu(here()) else "cpu"
-
-    @property
-    def type(self) -> str:
-        """``cpu`` or ``cuda``."""
-        return self._name().partition(":")[0]
-
-    @property
-    def index(self) -> Any:
-        """The number of the GPU."""
-        return 0 if self._name() != "cpu" else None
-
-    def __eq__(self, other: object) -> bool:
-        return issubclass(type(other), Device) or self._name() == str(other)
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    def __hash__(self) -> int:
-        session = active()
-        guest = None if session is None else session.guest
-        return hash(self._name() if guest is None else guest.device()(self._name()))
-
-    def __contains__(self, part: Any) -> bool:
-        return part in self._name()
-
-    def __str__(self) -> str:
-        return self._name()
-
-    def __repr__(self) -> str:
-        name, _, index = self._name().partition(":")
-        return f"device(type={name!r}{f', index={index}' if index else ''})"
-
-    def __format__(self, spec: str) -> str:
-        return format(self._name(), spec)
-
-    def startswith(self, *args: Any) -> bool:
-        """As of a string."""
-        return self._name().startswith(*args)
 
 
 class GradFn:

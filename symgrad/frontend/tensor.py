@@ -29,8 +29,8 @@ from symgrad.frontend import unsupported
 from symgrad.frontend.asserted import asserted
 from symgrad.frontend.caller import asker, here
 from symgrad.frontend.constants import is_computed_of_sizes, known_number, known_truth
+from symgrad.frontend.devices import Device, are_on
 from symgrad.frontend.questions import (
-    Device,
     GradFn,
     note_limit,
     observed,
@@ -416,13 +416,12 @@ class SymbolicTensor(_Held):
     @property
     def is_cuda(self) -> bool:
         """Is it on a GPU?  The trace splits on it."""
-        known = questions()
-        return known is not None and known.on_gpu(here())
+        return are_on("cuda")
 
     @property
     def is_cpu(self) -> bool:
         """Is it on the CPU?"""
-        return not self.is_cuda
+        return are_on("cpu")
 
     @property
     def _is_param(self) -> bool:

@@ -19,7 +19,13 @@ import torch
 from symgrad.errors import SymgradError, UnsupportedOpError
 from symgrad.frontend.caller import here
 from symgrad.frontend.lift import as_tensor
-from symgrad.frontend.questions import note_limit, note_raised, observed, questions
+from symgrad.frontend.questions import (
+    CPU_OR_GPU,
+    note_limit,
+    note_raised,
+    observed,
+    questions,
+)
 from symgrad.frontend.session import Session, current
 from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import SymbolicTensor
@@ -220,7 +226,7 @@ def _flag(name: str) -> bool:
     """A flag that no tensor of a trace has; that of a device is printed."""
     known = questions()
     if known is not None and name in _OF_DEVICES:
-        known.assume("the tensors are on the CPU or on a GPU of CUDA", here())
+        known.assume(CPU_OR_GPU, here())
     return False
 
 
