@@ -42,6 +42,8 @@ from symgrad.frontend.tables import Tables, hashes_sizes
 from symgrad.frontend.tensor import GIVEN, SelectedTensor, SymbolicTensor, fresh, own_names
 from symgrad.frontend.unknown import between_calls
 from symgrad.frontend.unwritten import initialised
+from symgrad.frontend.views import Expand
+from symgrad.ir.dim import Dim
 from symgrad.ir.function import Asked, FunctionCase, Gradient, InnerCall, OtherCall
 from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.rewrite import rewrite
@@ -240,6 +242,7 @@ def _case(
         demanded=session.demanded.left(run.request.assumptions),
         symmetric=frozenset(session.symmetric),
         by_default=session.by_default,
+        expanded=any(map(questions.made_expanded, questions.cotangents)),
     )
     return initialised(case)
 
@@ -589,8 +592,7 @@ class _Run:
             if shared is not None:
                 slot_value = _Cotangent(shared.node, _always(shared))
             elif node.dtype.is_float and node not in without and asked:
-                cotangent = self._cotangent_input(node, self.output_names[position])
-                slot_value = _Cotangent(cotangent, _handle(cotangent, cotangent.label))
+                slot_value = self._given(position, node)
             else:
                 slot_value = _Cotangent(None, self._undefined(node, state.materialize))
             found.append(slot_value)
@@ -608,6 +610,25 @@ class _Run:
         node = self._cotangent_input(output.node, self.output_names[number])
         self.roles[role] = fresh(node, node.label)
         return self.roles[role]
+
+    def _given(self, position: int, node: Node) -> _Cotangent:
+        """The cotangent of an output; expanded, a number's, and the output is then its sum."""
+        name = self.session.namer.unique(f"grad_{self.output_names[position]}")
+        if node.rank and self.session.strided:
+            self.questions.cotangents.add(name)
+        if not self.questions.made_expanded(name):
+            cotangent = self.session.graph.input(name, node.type)
+            return _Cotangent(cotangent, _handle(cotangent, cotangent.label))
+        self.outputs[position] = total = fresh(node).sum().node
+        number = self.session.graph.input(name, total.type)
+
+        def make() -> SymbolicTensor:
+            found = fresh(number, number.label).shared(Expand(node.shape))
+            found.lies_as((Dim.of(0),) * node.rank, None)
+            own_names(found)[GIVEN] = True
+            return found
+
+        return _Cotangent(number, make)
 
     def _cotangent_input(self, node: Node, output: str) -> Node:
         name = self.session.namer.unique(f"grad_{output}")

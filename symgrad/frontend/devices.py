@@ -64,7 +64,7 @@ class DeviceName(str):
         _looked_at()
         return str.__hash__(self)
 
-    def __contains__(self, part: str) -> bool:
+    def __contains__(self, part: Any) -> bool:
         _looked_at()
         return str.__contains__(self, part)
 

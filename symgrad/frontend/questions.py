@@ -33,6 +33,7 @@ _RAISED = (NotImplementedError, IndexError, ValueError, TypeError)
 _REQUIRES = "{} requires a gradient"
 AGAIN = "backward is differentiated again"
 GPU = "the tensors are on a GPU"
+EXPANDED = "{} is expanded from a number, as sum().backward() makes it"
 CPU, CUDA = "cpu", "cuda"
 CPU_OR_GPU = "the tensors are on the CPU or on a GPU of CUDA"
 
@@ -45,7 +46,8 @@ def requires(name: str) -> str:
 _NEGATIVES = (
     (" requires a gradient", " requires no gradient"), (" is a leaf", " is no leaf"),
     ("inputs are Parameters", "inputs are no Parameters"),
-    (" is contiguous", " is not contiguous"), ("are on a GPU", "are on the CPU"),
+    (" is contiguous", " is not contiguous"), (" is expanded", " is not expanded"),
+    ("are on a GPU", "are on the CPU"),
     (" is differentiated again", " is not differentiated again"),
 )  # fmt: skip
 
@@ -77,6 +79,7 @@ class Questions:
     for those that are ``empty``, nodes of another trace.
     ``raised``: the errors of operations of another library's, which words them otherwise.
     ``devices``: what was answered where the program asked for one kind of device.
+    ``cotangents``: the names of those that may be numbers that are expanded.
     """
 
     given: Mapping[str, bool]
@@ -103,6 +106,7 @@ class Questions:
     masks: list[tuple[Node, Location | None]] = field(default_factory=list)
     empty: tuple[Node, ...] = ()
     devices: set[bool] = field(default_factory=set)
+    cotangents: set[str] = field(default_factory=set)
 
     def answer(
         self, question: str, usual: bool, where: Location | None, *, real: bool = True
@@ -283,6 +287,14 @@ class Questions:
         """Does the memory of an input, or of a cotangent, lie contiguously?"""
         name = self.name_of(storage)
         return not name or self.answer(f"{name} is contiguous", True, where)
+
+    def expanded(self, name: str, where: Location | None) -> bool:
+        """Is a cotangent a number that is expanded, as ``sum().backward()`` makes it?"""
+        return self.answer(EXPANDED.format(name), False, where)
+
+    def made_expanded(self, name: str) -> bool:
+        """Is this the trace in which a cotangent is such a one?"""
+        return self.given.get(EXPANDED.format(name), False) and self.expanded(name, None)
 
     def known_contiguous(self, storage: Any) -> bool | None:
         """What is answered already of the memory of an input or of a cotangent; None: nothing."""

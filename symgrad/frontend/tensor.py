@@ -196,6 +196,14 @@ class SymbolicTensor(_Held):
             return answer
         return known.known_contiguous(self.storage)
 
+    @property
+    def is_expanded(self) -> bool:
+        """Is its memory a cotangent that is an expanded number?  The trace splits on it."""
+        known = questions()
+        if known is None or self.storage.label not in known.cotangents:
+            return False
+        return known.expanded(self.storage.label, here())
+
     def perhaps_copied(self, said: str, *, settled: bool = False) -> SymbolicTensor:
         """Itself as another name, which is the same memory under a condition."""
         step = Perhaps(said, here(), self.storage.version)
@@ -341,12 +349,22 @@ class SymbolicTensor(_Held):
             known.observe(f"is_contiguous({memory_format}) is asked", here())
         answer = self.surely_contiguous
         if answer is None:
-            if self.lies_contiguous and (known.name_of(self.storage) or not current().strided):
+            if self.is_expanded:
+                answer = self._fills_its_memory()
+            elif self.lies_contiguous and (known.name_of(self.storage) or not current().strided):
                 answer = known.contiguous(self.storage, here())
             else:
                 answer = known.view_contiguous(self.lies_contiguous, here())
             own_names(self)[_CONTIGUOUS] = answer
         return answer
+
+    def _fills_its_memory(self) -> bool:
+        """Do its elements follow one another at its strides?  The trace splits on sizes of 1."""
+        plain = contiguous_strides(self.node.shape)
+        return not any(
+            stride != wanted and current().truth(size, "!=", 1)
+            for size, stride, wanted in zip(self.node.shape, self.strides, plain, strict=True)
+        )
 
     def is_floating_point(self) -> bool:
         """Is its dtype a float?"""

@@ -254,7 +254,8 @@ class FunctionCase:
     cotangents, where it has one parameter for each output.  ``unwritten``: what has to be 0, so
     that nothing is computed from memory that nobody wrote.  ``demanded``: what its operations raise
     without, and is not plain.  ``symmetric``: the inputs that its operations take to be so.
-    ``by_default``: it has floats of the default dtype.
+    ``by_default``: it has floats of the default dtype.  ``expanded``: a cotangent is a number that
+    backward gets expanded, and the output is its sum.
     """
 
     conditions: tuple[SizeCondition, ...]
@@ -284,6 +285,7 @@ class FunctionCase:
     demanded: tuple[Demanded, ...] = ()
     symmetric: frozenset[str] = frozenset()
     by_default: bool = False
+    expanded: bool = False
 
     @property
     def aliases(self) -> dict[str, str]:

@@ -325,6 +325,7 @@ def _other_calls(
                 partial(_judge_some, declared, options),
                 printed,
                 options.untraced,
+                partial(_in_a_call, declared, options),
             ),
         ),
         *_found(
@@ -471,6 +472,16 @@ def _judge_some(
     subject = subject_of(where_it_runs(case, options.runs), declared)
     subject.gradients = {name: subject.gradients[name] for name in names}
     return judge(subject, budget=options.budget)
+
+
+def _in_a_call(
+    declared: Sequence[Assumption], options: VerifyOptions, case: FunctionCase, judged: Judgement
+) -> CounterexampleReport | None:
+    """The point of a refutation for cotangents that are numbers: a call can be made of it."""
+    if not case.expanded:
+        return None
+    ran = where_it_runs(case, options.runs)
+    return shown(JudgedCase(ran, subject_of(ran, declared), {}), judged.counterexample)
 
 
 def proved_under(

@@ -107,13 +107,18 @@ def _outward(value: Any) -> Any:
 
 
 _OF_INPUTS = "the inputs and the incoming gradients are contiguous"
+_OF_COTANGENTS = "the incoming gradients are contiguous, or expanded from a number"
 _OF_RESULTS = "the memory of what is asked for its strides is contiguous"
 
 
 def _strides(tensor: Any) -> Any:
     known = questions()
     if known is not None and tensor.certain is not None:
-        known.assume(_OF_INPUTS if known.name_of(tensor.storage) else _OF_RESULTS, here())
+        if tensor.storage.label in known.cotangents:
+            if not tensor.is_expanded:
+                known.assume(_OF_COTANGENTS, here())
+        else:
+            known.assume(_OF_INPUTS if known.name_of(tensor.storage) else _OF_RESULTS, here())
     return tuple(map(as_size, tensor.strides))
 
 

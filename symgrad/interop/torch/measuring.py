@@ -121,10 +121,16 @@ class _Run:
                 f"forward returns {len(outputs)} tensors, and not {len(self.call.cotangents)}"
             )
         return [
-            (output, torch.tensor(given, dtype=output.dtype).reshape(output.shape))
+            (output, _cotangent(given, output))
             for output, given in zip(outputs, self.call.cotangents, strict=True)
             if given is not None
         ]
+
+
+def _cotangent(given: Any, output: Any) -> Any:
+    """The cotangent of an output; a number is expanded, as ``sum().backward()`` does it."""
+    value = torch.tensor(given, dtype=output.dtype)
+    return value.reshape(output.shape) if value.ndim else value.expand(output.shape)
 
 
 def _tensors(found: Any) -> tuple[Any, ...]:

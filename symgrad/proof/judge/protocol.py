@@ -21,7 +21,7 @@ from symgrad.proof.oracle.numbers import Array
 from symgrad.proof.oracle.sample import Point
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.oracle.values import DomainError
-from symgrad.proof.report.records import Condition, Finding
+from symgrad.proof.report.records import Condition, CounterexampleReport, Finding
 from symgrad.proof.report.rendering import worded
 from symgrad.proof.report.verdict import Verdict
 
@@ -226,12 +226,14 @@ def variants_agree(
     judge_case: Callable[[FunctionCase, Sequence[str]], Mapping[str, Judgement]],
     printed: Collection[Condition] = (),
     untraced: str = "",
+    shown: Callable[[FunctionCase, Judgement], CounterexampleReport | None] = lambda *_: None,
 ) -> list[Finding]:
     """Is backward right whatever the answers are to what it asks about its call?
 
     A gradient that is built like that of ``full`` shares its verdict; one that is built in
     another way is judged by ``judge_case(case, names)``.  ``printed``: conditions that are said.
-    ``untraced``: why there are variants that were not traced.
+    ``untraced``: why there are variants that were not traced.  ``shown``: the point at which a
+    gradient is refuted in a case that a call can be made of.
     """
     if not variants and not untraced:
         return []
@@ -250,7 +252,9 @@ def variants_agree(
             proved += judged.values()
             one = _variant_case(variant, case, judged)
             if one is not None and one[0] > found.verdict:
-                found = Finding(name, *one)
+                verdict, said, judgement = one
+                point = None if judgement is None else shown(case, judgement)
+                found = Finding(name, verdict, said, point)
     return [replace(found, text=found.text or beside(proved, printed))]
 
 
@@ -263,13 +267,13 @@ def _only_needs(variants: Sequence[FunctionGraphs]) -> bool:
 
 def _variant_case(
     variant: FunctionGraphs, case: FunctionCase, judged: Mapping[str, Judgement]
-) -> tuple[Verdict, str] | None:
-    """The worst that is found in one case of a variant; None where all is proved."""
+) -> tuple[Verdict, str, Judgement | None] | None:
+    """The worst that is found in one case of a variant, and its judgement; None: all is proved."""
     where = f" where {variant.told}"
     if case.problem is not None:
         undecided = is_limit(case.problem) or not variant.real
         verdict = Verdict.UNDECIDED if undecided else Verdict.REFUTED
-        return verdict, f"backward fails{where}: {case.problem.what}"
+        return verdict, f"backward fails{where}: {case.problem.what}", None
     found = None
     for gradient, judgement in judged.items():
         verdict = judgement.verdict
@@ -277,7 +281,8 @@ def _variant_case(
             verdict = Verdict.UNDECIDED
         if verdict is not Verdict.PROVED and (found is None or verdict > found[0]):
             reason = f": {judgement.reason}" if judgement.reason else ""
-            found = verdict, f"the gradient of {gradient} is computed differently{where}{reason}"
+            said = f"the gradient of {gradient} is computed differently{where}{reason}"
+            found = verdict, said, judgement
     return found
 
 
