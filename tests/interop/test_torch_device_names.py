@@ -17,7 +17,7 @@ FUNCTION: Any = torch.autograd.Function
 CONDITION = "the tensors are on the CPU or on a GPU of CUDA"
 
 
-def square(factor: Callable[[Any], int]) -> Any:
+def square(factor: Callable[[Any], float]) -> Any:
     """Its backward has the factor that is made of the input; 2 is right."""
 
     class Square(FUNCTION):
@@ -42,7 +42,7 @@ def of_three(x: Any) -> int:
 
 THIRD: dict[str, Callable[[Any], int]] = {
     "mps": lambda x: 3 if x.device.type == "mps" else 2,
-    "meta": lambda x: 3 if "meta" == x.device.type else 2,
+    "meta": lambda x: 3 if x.device.type != "cpu" and x.device.type == "meta" else 2,
     "a device": lambda x: 3 if x.device == torch.device("mps") else 2,
     "one of": lambda x: 3 if x.device.type in ("xpu", "hpu") else 2,
     "text": lambda x: 3 if str(x.device) == "mps:0" else 2,
@@ -54,11 +54,11 @@ THIRD: dict[str, Callable[[Any], int]] = {
     "flag": lambda x: 3 if x.is_mps else 2,
     "neither": of_three,
 }
-BOTH: dict[str, Callable[[Any], int]] = {
-    "cuda": lambda x: 2 if x.device.type == "cuda" else 2,
-    "cpu": lambda x: 2 if x.device.type == "cpu" else 2,
-    "flags": lambda x: 2 if x.is_cuda else 2,
-    "twice": lambda x: 2 if x.is_cuda or x.device.type == "cuda" else 2,
+BOTH: dict[str, Callable[[Any], float]] = {
+    "cuda": lambda x: 2 if x.device.type == "cuda" else 2.0,
+    "cpu": lambda x: 2 if x.device.type == "cpu" else 2.0,
+    "flags": lambda x: 2 if x.is_cuda else 2.0,
+    "twice": lambda x: 2 if x.is_cuda or x.device.type == "cuda" else 2.0,
     "alike": lambda x: 2 if x.device == x.device else 3,
     "handed on": lambda x: 2 * x.new_ones((), device=x.device),
 }
