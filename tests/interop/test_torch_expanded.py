@@ -26,7 +26,8 @@ def square(backward: Callable[[Any, Any], Any]) -> Any:
 
         @staticmethod
         def backward(ctx: Any, g: Any) -> Any:
-            return backward(*ctx.saved_tensors, g)
+            (x,) = ctx.saved_tensors
+            return backward(x, g)
 
     return Square
 
