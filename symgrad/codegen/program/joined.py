@@ -89,13 +89,13 @@ def _is_one(axes: Sequence[Axis], factor: Access, shapes: Shapes) -> bool:
     if not mine:
         return True
     first = long.index(mine[0])
-    whole = all(factor.indices[p].atom in axes and _spans(factor, p, sizes) for p in mine[1:])
+    whole = all(spans(factor.indices[place], sizes[place]) for place in mine[1:])
     return mine == long[first : first + len(mine)] and whole
 
 
-def _spans(factor: Access, place: int, sizes: Sequence[Dim]) -> bool:
-    atom = factor.indices[place].atom
-    return isinstance(atom, Axis) and atom.extent == sizes[place]
+def spans(index: Dim, size: Dim) -> bool:
+    """Is an index an axis that runs through all of a size?"""
+    return isinstance(index.atom, Axis) and index.atom.extent == size
 
 
 # -- which

@@ -42,7 +42,7 @@ class Schedule:
 def schedule(program: KernelProgram) -> Schedule:
     """Arrange a program; arrange it again with what is better kept than computed twice."""
     program = apart(guarded(collapse_axes(program)))
-    order = axis_order(program.definitions)
+    order = axis_order(program.definitions, precedence(program))
     program = in_order(program, order)
     items = Items(program, order)
     entries = arrange(items.found)
@@ -61,13 +61,13 @@ def guards_of(items: Items) -> Guards:
 # -- the order of axes
 
 
-def axis_order(definitions: Iterable[Definition]) -> dict[Axis, int]:
-    """The position of every axis that the definitions loop over."""
+def axis_order(
+    definitions: Iterable[Definition], decided: Collection[tuple[Axis, Axis]] = ()
+) -> dict[Axis, int]:
+    """The position of every axis that the definitions loop over; ``decided`` as in ``_sorted``."""
     votes: dict[tuple[Axis, Axis], int] = {}
     met: dict[Axis, None] = {}
-    decided: set[tuple[Axis, Axis]] = set()
     for definition in definitions:
-        decided.update(precedence(definition))
         _count(definition.indices, 2, votes, met)
         for indices in _reads(definition):
             _count(indices, 1, votes, met)

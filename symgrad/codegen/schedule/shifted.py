@@ -5,7 +5,8 @@ the order of the loops.
 
 The lanes run along what lies together.  Around them is what is summed up, or, where the lanes sum,
 what is not: few results are written many times, and stay near.  Around these the axes of the
-smaller factor, and outermost those of the other, whose elements are read once.
+smaller factor, and outermost those of the other, whose elements are read once.  Where the lanes
+sum, those of the factor that is read at one place alone are next to them: ``lanes`` may take them.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from dataclasses import dataclass, replace
 from itertools import combinations, product
 
 from symgrad.codegen.program.definitions import Definition, KernelProgram
-from symgrad.codegen.program.joined import Sum, as_sum, is_matrix, products, summed
+from symgrad.codegen.program.joined import Sum, as_sum, is_matrix, products, spans, summed
 from symgrad.codegen.program.patterns import Contraction
 from symgrad.ir.dim import Axis, Dim
-from symgrad.ir.expr import Access, Expr, ExprPool, Reduce, postorder, rebuild, substitute
+from symgrad.ir.expr import Access, Expr, Reduce, postorder, rebuild, substitute
 
-Pairs = list[tuple[Axis, Axis]]
+Pairs = set[tuple[Axis, Axis]]
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def _apart(program: KernelProgram, definition: Definition) -> Definition:
     pattern = definition.pattern
     if not isinstance(pattern, Contraction) or _is_product(program, pattern):
         return definition
-    found = _shifted(definition, definition.body)
+    found = _shifted(program, definition, definition.body)
     if found is None or found.groups[-1][0] not in found.sum.axes:
         return definition
     fresh = {axis: Axis(f"{axis.name}'", axis.extent) for axis in found.sum.axes}
@@ -58,23 +59,26 @@ def _is_product(program: KernelProgram, pattern: Contraction) -> bool:
     return is_matrix(pattern, shapes)
 
 
-def precedence(definition: Definition) -> Pairs:
+def precedence(program: KernelProgram) -> Pairs:
     """The pairs of axes of which one has to be outside of the other."""
-    found: Pairs = []
-    for one in _all(definition).values():
-        for outer, inner in combinations(one.groups, 2):
-            found += product(outer, inner)
+    found: Pairs = set()
+    for definition in program.definitions:
+        for one in _all(program, definition).values():
+            for outer, inner in combinations(one.groups, 2):
+                found.update(product(outer, inner))
     return found
 
 
 def in_order(program: KernelProgram, order: Mapping[Axis, int]) -> KernelProgram:
     """The program with each of these sums over its axes in their order."""
-    definitions = (_in_order(program.pool, one, order) for one in program.definitions)
+    definitions = (_in_order(program, one, order) for one in program.definitions)
     return replace(program, definitions=tuple(definitions))
 
 
-def _in_order(pool: ExprPool, definition: Definition, order: Mapping[Axis, int]) -> Definition:
-    found = _all(definition)
+def _in_order(
+    program: KernelProgram, definition: Definition, order: Mapping[Axis, int]
+) -> Definition:
+    pool, found = program.pool, _all(program, definition)
     memo = {
         expr: summed(pool, sorted(one.sum.axes, key=lambda axis: order[axis]), one.sum.body)
         for expr, one in found.items()
@@ -85,7 +89,7 @@ def _in_order(pool: ExprPool, definition: Definition, order: Mapping[Axis, int])
     return replace(definition, body=body)
 
 
-def _all(definition: Definition) -> dict[Expr, Shifted]:
+def _all(program: KernelProgram, definition: Definition) -> dict[Expr, Shifted]:
     """The contractions of a definition that are done by loops."""
     if definition.pattern is not None:
         return {}
@@ -93,13 +97,13 @@ def _all(definition: Definition) -> dict[Expr, Shifted]:
     inside: set[Expr] = set()
     for expr in reversed(postorder([definition.body])):
         if isinstance(expr, Reduce):
-            if expr not in inside and (one := _shifted(definition, expr)) is not None:
+            if expr not in inside and (one := _shifted(program, definition, expr)) is not None:
                 found[expr] = one
             inside.add(expr.body)
     return found
 
 
-def _shifted(definition: Definition, expr: Expr) -> Shifted | None:
+def _shifted(program: KernelProgram, definition: Definition, expr: Expr) -> Shifted | None:
     """A sum of products, and the order of its loops; None where it is something else."""
     found = as_sum(expr)
     if found is None:
@@ -111,14 +115,22 @@ def _shifted(definition: Definition, expr: Expr) -> Shifted | None:
     lane = lasts[0] or lasts[1]
     inner = set(found.axes)
     if lane in inner and lasts[0] == lasts[1]:
-        free = frozenset().union(*(factor.free for factor in pair)) - inner
-        groups = [inner - {lane}, free, {lane}]
+        left, right = (factor.free - inner for factor in pair)
+        if _is_whole(program, pair[1]) or not _is_whole(program, pair[0]):
+            left, right = right, left
+        groups = [inner - {lane}, right - left, left, {lane}]
     elif lane is not None and lane not in inner and lane == _last(definition):
         large, small = pair if lasts[0] == lane else (pair[1], pair[0])
         groups = [large.free - inner - {lane}, small.free - large.free, inner, {lane}]
     else:
         return None
     return Shifted(found, tuple(tuple(sorted(one, key=lambda a: a.key)) for one in groups))
+
+
+def _is_whole(program: KernelProgram, factor: Access) -> bool:
+    """Is all of an array read, each element at its own place?"""
+    sizes = program.arrays[factor.tensor][1]
+    return all(size == 1 or spans(i, size) for i, size in zip(factor.indices, sizes, strict=True))
 
 
 def _last(definition: Definition) -> Axis | None:
