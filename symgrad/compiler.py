@@ -373,10 +373,14 @@ def _is_accident(other: Request, request: Request, whole: bool) -> bool:
 
     ``whole``: with fewer axes it takes as many of its tensors.  Other values of plain arguments are
     another call, whose shapes are what they need; and backward may be written for repeated tensors.
+    It is written for none for which it returns gradients of other shapes.
     """
     if other.static != request.static or (other.guess is not None and other.guess.written):
         return False
-    counted = request.guess is not None and request.guess.counted
+    own, its = request.guess, other.guess
+    if own is not None and its is not None and own.fits and not its.fits:
+        return True
+    counted = own is not None and own.counted
     return other.is_more_special(request) or (
         whole and (counted or request.has_more_axes_in_some(other))
     )

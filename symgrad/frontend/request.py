@@ -259,6 +259,7 @@ class Guess:
     general shapes that forward takes, but backward does not.  ``counted``: forward is written for
     so many axes.  ``sizes``: those for which a number was chosen, since Python needs one;
     ``resized``: the same with other numbers, the preferred ones first, where forward takes them.
+    ``fits``: each gradient has its argument's shape.
     ``written``: backward makes gradients of just these shapes where a tensor is repeated.
     ``again``: infers the shapes of another Function in the same way.
     """
@@ -274,6 +275,7 @@ class Guess:
     wider: str = ""
     counted: bool = False
     sizes: tuple[str, ...] = ()
+    fits: bool = True
     written: bool = False
     resized: Callable[[], Iterator[Request]] | None = None
     again: Callable[[AnyFunction], Request] | None = None

@@ -841,7 +841,9 @@ class _Search:
         values = tuple(unknown.name for unknown, one in rows if one.is_value)
         sizes = tuple(self._size(trial, *min(places)) for places in sorted(trial.tried, key=min))
         resized = partial(self._resized, trial, self.unknowns) if sizes else None
-        return Guess(self._shapes(trial), self.partly, values, sizes=sizes, resized=resized)
+        return Guess(
+            self._shapes(trial), self.partly, values, sizes=sizes, resized=resized, fits=trial.fits
+        )
 
     def _size(self, trial: _Trial, position: int, axis: int) -> str:
         spec = trial.specs[position]

@@ -558,3 +558,51 @@ def test_a_backward_that_is_written_for_equal_shapes_is_judged_for_these() -> No
     report = judged(Mse)
     assert str(report.verdict) == "PROVED"
     assert not any("1" in shapes for shapes in report.beside)
+
+
+class Pairs(FUNCTION):
+    """A function of rows, which takes a vector by accident: its gradient has two axes then."""
+
+    counts = (1, 1)
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        every = x.new_ones(x.shape[0], x.shape[0])
+        return (((x[:, None] - x[None]) ** 2).sum(-1) * every).sum(1)
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        d = x[:, None] - x[None]
+        part = 2 * (cls.counts[0] * g[:, None] + cls.counts[1] * g[None])
+        return (part[..., None] * d).sum(1)
+
+
+class WrongPairs(Pairs):
+    counts = (1, 2)
+
+
+class Spread(FUNCTION):
+    """Its gradient has an axis more, whatever it is given: torch sums it down."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.exp()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return torch.stack([g, g])
+
+
+def test_ranks_for_which_a_gradient_has_another_shape_are_a_condition() -> None:
+    report = judged(Pairs)
+    assert str(report.verdict) == "PROVED"
+    conditions = [str(one) for one in report.inputs["x"].conditions]
+    assert any("the shapes are x[n, m]" in one and "x[n])" in one for one in conditions)
+
+
+@pytest.mark.parametrize("cls", [WrongPairs, Spread])
+def test_what_is_wrong_at_every_rank_is_refuted(cls: Any) -> None:
+    assert str(judged(cls).verdict) != "PROVED"
+    assert str(judged(cls).verdict) != "UNDECIDED"
