@@ -14,7 +14,7 @@ from typing import Any
 import symgrad.frontend.functions  # noqa: F401  (attaches the methods of symbolic tensors)
 from symgrad import deadline
 from symgrad.budgets import MOST_CASES, MOST_STATE_ROUNDS
-from symgrad.errors import CasesError, SpecError, SymgradError, counted
+from symgrad.errors import CasesError, SpecError, SymgradError, counted, says_sizes
 from symgrad.frontend.case import trace_case
 from symgrad.frontend.facts import NeedsDecision, SizeFacts
 from symgrad.frontend.function import class_location, has_backward, is_once, method_sources
@@ -170,7 +170,7 @@ def all_cases(
                 raise
             refused.append(RefusedCase(facts.conditions, error))
     if not cases:
-        raise refused[0].reason
+        raise next((one.reason for one in refused if says_sizes(one.reason)), refused[0].reason)
     return cases, refused
 
 

@@ -606,3 +606,30 @@ def test_ranks_for_which_a_gradient_has_another_shape_are_a_condition() -> None:
 def test_what_is_wrong_at_every_rank_is_refuted(cls: Any) -> None:
     assert str(judged(cls).verdict) != "PROVED"
     assert str(judged(cls).verdict) != "UNDECIDED"
+
+
+def halves(factor: float) -> Any:
+    class Halves(FUNCTION):
+        """Odd sizes are refused in the class's own words; even ones are split."""
+
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            if x.size(1) % 2 != 0:
+                raise RuntimeError(f"{x.size(1)} is odd")
+            left, right = x.chunk(2, dim=1)
+            ctx.save_for_backward(left, right)
+            return left * right
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            left, right = ctx.saved_tensors
+            return torch.cat([g * right, factor * g * left], dim=1)
+
+    return Halves
+
+
+def test_even_sizes_are_found_where_odd_ones_are_refused() -> None:
+    right, wrong = judged(halves(1.0)), judged(halves(0.5))
+    assert str(right.verdict) == "PROVED"
+    assert "2*m" in str(right)
+    assert str(wrong.verdict) == "REFUTED"
