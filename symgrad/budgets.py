@@ -38,6 +38,8 @@ REPAIR_SECONDS = 8.0
 """Of processor time, for what is wrong with a gradient and for the proofs of what to write."""
 WIDER_REPAIR_SECONDS = 4.0
 """Of processor time, for repairs that hold for other shapes, too, where the first do not."""
+DECLARATION_SECONDS = 4.0
+"""Of processor time, for the proof against a surrogate that is proposed."""
 SLIP_SECONDS, MOST_SLIPS = 4.0, 600
 """Of processor time, for an edit of one token that makes backward right; how many are tried."""
 CHECKED_WORK = 256

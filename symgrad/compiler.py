@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from symgrad.budgets import (
+    DECLARATION_SECONDS,
     LONGEST_PIECE,
     MOST_STATE_ROUNDS,
     OTHER_NUMBERS_SHARE,
@@ -271,8 +272,10 @@ def _for_all_sizes(request: Request, suggest: bool) -> Report:
     """The verdict for all sizes, with repairs for all that is judged."""
     with told(f"judging {request.cls.__name__}"):
         report = _for_values(replace(request, whole=request), suggest)
-        with used(False):  # a program that nobody wrote yet
-            return _with_repairs_for_all(request, report) if suggest else report
+        if not suggest:
+            return report
+        with used(False):  # a program that nobody wrote yet, a surrogate that nobody declared
+            return _with_declaration(request, _with_repairs_for_all(request, report))
 
 
 def _for_values(request: Request, suggest: bool) -> Report:
@@ -319,6 +322,19 @@ def _with_repairs_for_all(request: Request, report: Report) -> Report:
         check()  # was it the limit of the verdict?
         return found
     return other if holds(other) else found
+
+
+def _with_declaration(request: Request, report: Report) -> Report:
+    """The report with what declares a surrogate, if there is one and time is left to prove it."""
+    from symgrad.proposed import with_declaration
+
+    try:
+        with limited(DECLARATION_SECONDS):
+            return with_declaration(
+                report, request.cls, lambda: _judged_request(request, suggest=False)
+            )
+    except TimeUp:
+        return report
 
 
 def _part(request: Request) -> Report:

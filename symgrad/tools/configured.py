@@ -6,12 +6,10 @@ an error for a table that names none; the file with what was found by trying.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-from symgrad.compiler import verify_request
 from symgrad.declarations import (
     OWN_FILE,
     Config,
@@ -21,7 +19,7 @@ from symgrad.declarations import (
     read,
     table_of,
 )
-from symgrad.errors import Location, SpecError, SymgradError
+from symgrad.errors import SpecError
 from symgrad.frontend.function import Function, class_location
 from symgrad.frontend.plain import PLAIN
 from symgrad.frontend.request import declared
@@ -159,28 +157,16 @@ def _table(config: Config, one: Judged) -> str:
 
 
 def _proposals(one: Judged) -> Iterator[str]:
-    """What backward is the derivative of, and what declares it: a surrogate, if it is PROVED so."""
+    """What backward is the derivative of, and what declares it."""
     inputs = {} if one.report is None else one.report.inputs
     meant = [found for found in inputs.values() if found.surrogate]
     for found in meant:
         yield f"backward {found.surrogate}: if that is meant, declare it"
-    for code in dict.fromkeys(found.surrogate_code for found in meant):
-        if code and _is_proved_against(one, code):
-            yield f"surrogate = {json.dumps(code)}"
-            return
+    for line in dict.fromkeys(found.declaration for found in meant if found.declaration):
+        yield line
+        return
     if meant:
         yield f'verdict = "{one.verdict}"'
-
-
-def _is_proved_against(one: Judged, code: str) -> bool:
-    """Is backward PROVED against a surrogate, as a file would declare it?"""
-    declared = Declared(one.name, one.location or Location(OWN_FILE, 1), surrogate=code)
-    assert one.request is not None
-    try:
-        with declared.applied(one.function):
-            return bool(verify_request(one.request, suggest=False))
-    except SymgradError:
-        return False
 
 
 def _key(one: Judged) -> str:

@@ -128,7 +128,8 @@ class InputReport(HasVerdict):
     the user's names.  ``suggested_under``: the conditions that would be printed beside it, but for
     ``conditions``.  ``derived``: the true gradient as symgrad derives it, as tensor code;
     ``derived_but``: where it is not.  ``surrogate``: what backward is instead, of a SURROGATE?;
-    ``surrogate_code``: that function as an expression in the arguments of forward, a proposal.
+    ``surrogate_code``: that function as an expression in the arguments of forward, a proposal;
+    ``declaration``: the line of symgrad.toml that declares it, against which backward was PROVED.
     ``replayed``: what the class itself gives at the counterexample, of another library's class.
     """
 
@@ -145,6 +146,7 @@ class InputReport(HasVerdict):
     derived_but: str = ""
     surrogate: str = ""
     surrogate_code: str = ""
+    declaration: str = ""
     replayed: Replayed | None = None
     location: Location | None = None
     cases: tuple[CaseReport, ...] = ()

@@ -63,7 +63,8 @@ def _input_lines(one: InputReport, quantified: Sequence[str] = ()) -> list[str]:
             lines += _case_lines(one.cases)
     if one.surrogate:
         lines += _wrapped(f"backward {one.surrogate}", 6)
-        lines += _wrapped(_DECLARE, 6)
+        line = one.declaration or f'verdict = "{one.verdict}"'
+        lines += [f"{' ' * 6}if that is meant, declare it in symgrad.toml:", f"{' ' * 8}{line}"]
     lines += _counterexample_lines(one)
     for said in one.diagnosis:
         lines += _wrapped(f"why: {said}", 6)
@@ -85,11 +86,6 @@ def _case_lines(cases: Sequence[CaseReport]) -> list[str]:
         lines += _wrapped(f"{case.verdict} if {case.when}{said}", 6)
     return lines
 
-
-_DECLARE = (
-    "if that is meant, declare it: @sg.surrogate beside the class, or surrogate in symgrad.toml, "
-    "which `symgrad verify --write-config` writes"
-)
 
 _LEADS = {
     "kink": "at the kink:", "ties": "except at ties:", "literal": "literal:", "reading": "reading:",
