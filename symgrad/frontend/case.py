@@ -236,7 +236,7 @@ def _case(
         observed=tuple(asked),
         assumed=tuple(questions.assumed),
         plain=tuple(session.plain),
-        relations=relations(run.request, run.inputs, session),
+        relations=(*relations(run.request, run.inputs, session), *session.drawn),
         state=tuple(run.state),
         parameters=run.words_of_cotangents,
         demanded=session.demanded.left(run.request.assumptions),

@@ -30,7 +30,7 @@ from symgrad.interpreters import ATTRIBUTE
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Dim, DimLike
 from symgrad.ir.dtype import DType, float32, float64
-from symgrad.ir.function import InnerCall, SizeCondition
+from symgrad.ir.function import InnerCall, Relation, SizeCondition
 from symgrad.ir.graph import Graph, Node, current_location
 from symgrad.ir.types import TensorType
 
@@ -143,7 +143,7 @@ class Session:
     ``guest``: the library whose Function is traced, if it is not symgrad's own.
     ``eager``: is it the trace of one eager operation?
     ``draws``: how many random tensors it has drawn.
-    ``demanded``: what its operations raise without.
+    ``demanded``: what its operations raise without.  ``drawn``: what holds of random draws.
     ``symmetric``: the inputs that operations take to be symmetric.
     ``by_default``: it has floats of the default dtype; ``other_default``: that is the other one.
     ``asks_dtypes``: has the program asked for one?
@@ -197,6 +197,7 @@ class Session:
         self.questions: Questions | None = None
         self.draws = 0
         self.demanded = Demands(self)
+        self.drawn: list[Relation] = []
         self._perhaps_one: list[tuple[Any, Any]] = []
 
     @property

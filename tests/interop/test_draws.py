@@ -35,7 +35,7 @@ class DropAgain(Drop):
     @staticmethod
     def backward(ctx, g):
         (mask,) = ctx.saved_tensors
-        return g * torch.bernoulli(mask), None
+        return g * torch.bernoulli(torch.full_like(mask, 0.5)), None
 
 
 class Noise(Function):
@@ -461,3 +461,40 @@ def test_a_probability_is_guessed_within_its_range() -> None:
 def test_a_draw_may_be_its_least_value() -> None:
     report = sg.verify(Doubled.of(lambda g: 2 * g * (torch.rand_like(g) > 0)), "n")
     assert "draw_1 == 0" in [str(one) for one in report.conditions], str(report)
+
+
+@pytest.mark.parametrize("share", [lambda p: p, lambda p: p.clamp(0, 1), lambda p: p * p])
+def test_counterexamples_have_draws_that_are_possible(share: Any) -> None:
+    class Through(torch.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, p: Any) -> Any:
+            return torch.bernoulli(share(p))
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g
+
+    report = sg.verify(Through, "n", suggest=False)
+    point = report.inputs["p"].counterexample
+    assert str(report.verdict) == "REFUTED"
+    assert point is not None
+    for p, draw in zip(point.inputs["p"], point.inputs["draw_1"], strict=True):
+        probability = float(share(torch.tensor(float(p))))
+        assert draw in (0, 1)
+        assert probability > 0 if draw else probability < 1
+
+
+def test_what_is_right_for_all_draws_is_proved_where_the_probability_is_data() -> None:
+    class Zero(torch.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, p: Any, x: Any) -> Any:
+            y = torch.bernoulli(p)
+            ctx.save_for_backward(y)
+            return y * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (y,) = ctx.saved_tensors
+            return torch.zeros_like(y), g * y
+
+    assert str(sg.verify(Zero, "n; n", suggest=False).verdict) == "PROVED"

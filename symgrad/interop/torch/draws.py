@@ -17,6 +17,7 @@ from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import fresh
 from symgrad.interop.torch import settings
 from symgrad.ir.dtype import float64
+from symgrad.ir.function import Relation
 
 _IGNORED = ("device", "layout", "pin_memory", "requires_grad", "memory_format")
 
@@ -61,7 +62,12 @@ def _kept(like: Any, p: Any, name: str) -> Any:
         never = not is_so(share, "!=", 0, f"the probability of {name} is not 0")
         if never or not is_so(share, "!=", 1, f"the probability of {name} is not 1"):
             return FUNCTIONS["zeros_like" if never else "ones_like"](like)
-    return _of("binary", like)
+        return _of("binary", like)
+    found = _of("binary", like)
+    possible = FUNCTIONS["where"](found != 0, share, 1 - share)
+    said = f"{name} draws 0 or 1, each where it is possible"
+    current().drawn.append(Relation(said, ">", as_tensor(possible).node))
+    return found
 
 
 def _normal(mean: Any, std: Any = 1.0, size: Any = None, *, dtype: Any = None) -> Any:
