@@ -14,19 +14,21 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
-from symgrad.budgets import MOST_COMBINATIONS
+from symgrad.budgets import MOST_COMBINATIONS, SHAPE_STEPS
 from symgrad.deadline import TimeUp, part
-from symgrad.errors import SymgradError, is_limit
+from symgrad.errors import SymgradError, TraceError, is_limit
 from symgrad.frontend.asked import other_values
-from symgrad.frontend.plain import defaults, numbers, with_regions, with_values
+from symgrad.frontend.plain import as_unstated, defaults, numbers, with_regions, with_values
 from symgrad.frontend.request import Request
 from symgrad.frontend.trace import trace_request
-from symgrad.plain_values import described
-from symgrad.proof.report.records import InputReport, Report
+from symgrad.plain_values import described, either
+from symgrad.proof.report.records import Condition, InputReport, Report
 from symgrad.proof.report.verdict import FAILED, Verdict
 from symgrad.quantify import Judge, Quantified, with_general_repairs
+from symgrad.shapes.sizes import as_multiples
 
 _SHARE = 0.3
 """The part of the time that is left that a verdict on some values may take."""
@@ -144,14 +146,40 @@ class _Others:
         return _with_conditions(next(iter(reports.values())), reports)
 
     def _at(self, values: Values, judge: Judge) -> Report | None:
-        return self._verdict(with_values(self.request, values), judge, _said(values))
+        return self._verdict(with_values(self.request, values), judge, values)
 
-    def _verdict(self, request: Request, judge: Judge, said: str = "") -> Report | None:
+    def _accepted(self, request: Request, values: Values) -> Request:
+        """The request, with sizes that are multiples where forward needs such for the values.
+
+        Raises what forward raises.
+        """
+        for _ in range(SHAPE_STEPS if values else 0):
+            try:
+                trace_request(request)
+            except TraceError as error:
+                specs = tuple(one.spec for one in request.tensors)
+                sizes = as_multiples(specs, error)
+                if not sizes:
+                    raise
+                if request.guess is not None and request.guess.again is not None:
+                    found = request.guess.again(request.function, values)
+                    return as_unstated(found, values, self.request)
+                request = request.with_sizes(sizes)
+            else:
+                return request
+        trace_request(request)
+        return request
+
+    def _verdict(
+        self, request: Request, judge: Judge, values: Values = MappingProxyType({})
+    ) -> Report | None:
         """The report; None where forward raises, and where there is none in time."""
+        said = _said(values)
         try:
             with part(_SHARE):
-                trace_request(request)
-                return judge(request)
+                accepted = self._accepted(request, values)
+                report = judge(accepted)
+                return report if accepted is request else _under_shapes(report, accepted)
         except SymgradError as error:
             why = error.what if is_limit(error) else ""
         except TimeUp as error:
@@ -180,11 +208,11 @@ class _Others:
         known = all(one in self.proved for one in _combinations(every))
         if report.verdict is not Verdict.PROVED or not known:
             for name, others in alone.items():
-                said = f"for {name} = {_either(others)} it is PROVED"
+                said = f"for {name} = {either(map(described, others))} it is PROVED"
                 self.notes.append(f"{said}, the other arguments being their defaults")
             return self._noted(report)
         reports = {f"for {_said(dict(one))}": self.proved[one] for one in self.proved}
-        texts = {name: _either(own) for name, own in every.items()}
+        texts = {name: either(map(described, own)) for name, own in every.items()}
         return self._noted(
             replace(
                 _with_conditions(report, reports),
@@ -218,11 +246,23 @@ def _open(request: Request, found: Quantified) -> dict[str, Any]:
 def _plain(default: float) -> Iterator[float]:
     """Numbers of about the size of a default; of an integer, the next ones."""
     if type(default) is int:
-        yield from (default + 1, default + 2) if default >= 0 else ()
+        yield from (default + 1, default + 2, default + 4) if default >= 0 else ()
     elif default == 0 or _LEAST <= abs(default) <= _MOST:
         yield from (-one if default < 0 else one for one in _PLAIN)
     else:
         yield from (default / 2, 2 * default)
+
+
+def _under_shapes(report: Report, request: Request) -> Report:
+    """The report with the shapes that forward needs as a condition."""
+    shapes = ", ".join(one.spec.of(one.name) for one in request.tensors if one.spec is not None)
+    found = Condition("shapes", f"the shapes are {shapes}")
+    inputs = {
+        name: replace(one, conditions=(found, *one.conditions))
+        if one.verdict is Verdict.PROVED else one
+        for name, one in report.inputs.items()
+    }  # fmt: skip
+    return replace(report, inputs=inputs)
 
 
 def _is_alike(value: float, default: float) -> bool:
@@ -270,10 +310,3 @@ def _combinations(every: Mapping[str, Sequence[Any]]) -> Iterator[tuple[tuple[st
 
 def _said(values: Values) -> str:
     return ", ".join(f"{name} = {described(value)}" for name, value in values.items())
-
-
-def _either(values: Sequence[Any]) -> str:
-    """``-1 or 0``."""
-    if all(type(one) in (int, float) for one in values):
-        values = sorted(values)
-    return " or ".join(map(described, values))

@@ -362,18 +362,20 @@ def _for_guesses(request: Request, suggest: bool) -> Report:
         longer = _with_axes_more(request, first, suggest)
         if longer is not None:
             return longer
-    judged = {request.guess: first}
+    judged, late = {request.guess: first}, list[str]()
+    values = [request.static]
     for other in request.guess.others:
         if str(list(judged.values())[-1].verdict) == "REFUTED":
             break
         assert other.guess is not None
-        try:
-            asked = replace(other, audit=request.audit, whole=request.whole)
-            report = _for_presences(asked, suggest)
-        except SymgradError:  # the assumptions may not fit other ranks
+        more = other.static not in values and len(values) > 1
+        report, is_late = _beside(request, other, suggest, OTHER_NUMBERS_SHARE if more else 1.0)
+        if report is None:
             continue
-        except TimeUp as error:
-            report = _unfinished(request.function, str(error))
+        if more and is_late:
+            late.append(other.guess.text)
+            continue
+        values.append(other.static)
         judged[other.guess] = report
         if str(report.verdict) == "REFUTED" and _is_accident(other, request, whole):
             known = judged[request.guess]
@@ -381,7 +383,26 @@ def _for_guesses(request: Request, suggest: bool) -> Report:
             if fewer is not None and str(fewer.verdict) != "REFUTED":
                 del judged[other.guess]
                 judged[request.guess] = fewer
-    return for_guesses(judged)
+    return for_guesses(judged, late)
+
+
+def _beside(
+    request: Request, other: Request, suggest: bool, share: float
+) -> tuple[Report | None, bool]:  # fmt: skip
+    """The report for other inferred shapes, and is it UNDECIDED for want of its share of the time?
+
+    None where the assumptions do not fit other ranks.
+    """
+    try:
+        with part(share) as limit:
+            asked = replace(other, audit=request.audit, whole=request.whole)
+            report = _for_presences(asked, suggest)
+    except SymgradError:
+        return None, False
+    except TimeUp as error:
+        return _unfinished(request.function, str(error)), True
+    passed = limit is not None and limit.passed
+    return report, passed and str(report.verdict) == "UNDECIDED"
 
 
 def _is_accident(other: Request, request: Request, whole: bool) -> bool:
@@ -817,32 +838,32 @@ def _traced(request: Request, suggest: bool) -> Report:
 def _at_other_numbers(request: Request, report: Report, suggest: bool) -> Report:
     """The worst of a report at numbers for sizes and of one at others that forward takes.
 
-    Faster ones are judged where there is no verdict on the preferred ones in time.
+    Smaller ones are judged where the preferred ones take too long.
     """
     from symgrad.proof.report.merge import at_sizes
 
     assert request.guess is not None
     assert request.guess.resized is not None
     others = request.guess.resized()
-    late: dict[tuple[str, ...], Report] = {}
-    unjudged = ""
+    found: dict[tuple[str, ...], Report] = {}
+    late: list[str] = []
     while str(report.verdict) != "REFUTED":
         try:
-            with part(OTHER_NUMBERS_SHARE) as limit:
+            with part(OTHER_NUMBERS_SHARE):
                 other = next(others, None)
                 if other is None or other.guess is None:
                     break
                 asked = replace(other, audit=request.audit, whole=request.whole)
-                late, unjudged = {other.guess.sizes: _traced(asked, suggest)}, ""
+                found = {other.guess.sizes: _traced(asked, suggest)}
         except SymgradError:  # the assumptions may not fit other sizes
             continue
         except TimeUp as error:
-            late, unjudged = {}, str(error)
+            late.append(str(error))
             continue
-        decided = all(str(one.verdict) != "UNDECIDED" for one in late.values())
-        if decided or limit is None or not limit.passed:
+        if str(next(iter(found.values())).verdict) != "UNDECIDED":
             break
-    return at_sizes({request.guess.sizes: report, **late}, unjudged)
+        late.append(f"UNDECIDED for {' and '.join(other.guess.sizes)}")
+    return at_sizes({request.guess.sizes: report, **found}, late)
 
 
 def _as_asked(

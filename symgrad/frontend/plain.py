@@ -322,26 +322,57 @@ def _with(
     request: Request, values: Mapping[str, Any], change: Callable[[Request], Request]
 ) -> Request:
     """The request, and each that is inferred for it, with these plain arguments, changed."""
-    known = {one.name for one in request.arguments}
-    passed = defaults(request)
-    arguments = tuple(
-        replace(one, value=values[one.name]) if _is_replaced(one, values) else one
-        for one in request.arguments
-    )
-    left = tuple(
-        Argument(name, value=value, keyword=True, given=False)
-        for name, value in values.items() if name not in known and name in passed
-    )  # fmt: skip
+
+    def changed(one: Request) -> Request:
+        known = {argument.name for argument in one.arguments}
+        passed = defaults(one)
+        arguments = tuple(
+            replace(argument, value=values[argument.name])
+            if _is_replaced(argument, values) else argument
+            for argument in one.arguments
+        )  # fmt: skip
+        left = tuple(
+            Argument(name, value=value, keyword=True, given=False)
+            for name, value in values.items() if name not in known and name in passed
+        )  # fmt: skip
+        return replace(change(one), arguments=(*arguments, *left))
+
+    return _in_all(request, changed)
+
+
+def as_unstated(request: Request, names: Iterable[str], like: Request) -> Request:
+    """The request with some plain arguments as another one has them, of which nobody stated them.
+
+    ``like``: where they are not among its arguments, they are no positional ones.
+    """
+    known = {one.name for one in like.arguments}
+    unstated = frozenset(names)
+
+    def changed(one: Request) -> Request:
+        arguments = tuple(
+            replace(argument, given=False, keyword=argument.keyword or argument.name not in known)
+            if argument.name in unstated else argument
+            for argument in one.arguments
+        )  # fmt: skip
+        return replace(one, arguments=arguments)
+
+    return _in_all(request, changed)
+
+
+def _in_all(request: Request, change: Callable[[Request], Request]) -> Request:
+    """The request, and each that is inferred for it, changed."""
     guess = request.guess
     if guess is not None:
+        resized = guess.resized
         guess = replace(
             guess,
             presences=tuple(
-                replace(one, request=_with(one.request, values, change)) for one in guess.presences
+                replace(one, request=_in_all(one.request, change)) for one in guess.presences
             ),
-            others=tuple(_with(one, values, change) for one in guess.others),
+            others=tuple(_in_all(one, change) for one in guess.others),
+            resized=resized and (lambda: (_in_all(one, change) for one in resized())),
         )
-    return replace(change(request), arguments=(*arguments, *left), guess=guess)
+    return replace(change(request), guess=guess)
 
 
 def by_place(request: Request) -> Request:

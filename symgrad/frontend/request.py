@@ -97,7 +97,7 @@ class Request:
         """The same asked of another Function.  Raises SpecError where no shapes are found."""
         if self.guess is None or self.guess.again is None:
             return replace(self, function=function)
-        return replace(self.guess.again(function), audit=self.audit)
+        return replace(self.guess.again(function, {}), audit=self.audit)
 
     def with_sizes(self, put: Mapping[str, Dim]) -> Request:
         """The same with other sizes in the place of some, by their names."""
@@ -261,7 +261,7 @@ class Guess:
     ``resized``: the same with other numbers, the preferred ones first, where forward takes them.
     ``fits``: each gradient has its argument's shape.
     ``written``: backward makes gradients of just these shapes where a tensor is repeated.
-    ``again``: infers the shapes of another Function in the same way.
+    ``again``: infers the shapes of another Function, or for more plain values, in the same way.
     """
 
     text: str
@@ -278,7 +278,7 @@ class Guess:
     fits: bool = True
     written: bool = False
     resized: Callable[[], Iterator[Request]] | None = None
-    again: Callable[[AnyFunction], Request] | None = None
+    again: Callable[[AnyFunction, Mapping[str, Any]], Request] | None = None
 
     def __str__(self) -> str:
         shapes = "Not all shapes" if self.partly else "No shapes"

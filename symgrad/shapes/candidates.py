@@ -162,8 +162,9 @@ _CONSTANT = Candidate(0, rank=0, constant=True)
 _WHOLE = tuple(Candidate(price, value=value) for price, value in enumerate((-1, 1, 2, 0)))
 _REALS = (*_WHOLE[:-1], Candidate(3, value=0.5), replace(_WHOLE[-1], price=4))
 """For a number that may be a probability: within (0, 1), where forward refuses whole ones."""
-MORE_VALUES = (Candidate(4, value=-2), Candidate(5, value=3))
-"""What is judged beside the value of an integer that nobody stated."""
+MORE_VALUES = (Candidate(4, value=-2), Candidate(5, value=3), Candidate(6, value=5))
+"""What is judged beside the value of an integer that nobody stated: more than all that are tried
+first, since a loop may be cut short."""
 _COUNTS = tuple(Candidate(price, value=value) for price, value in enumerate((2, 1, 3)))
 _FLAG = (Candidate(0, value=True), Candidate(12, value=False))
 """Without the flag less is computed: what an argument is would not show."""

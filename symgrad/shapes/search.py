@@ -120,8 +120,8 @@ def find(
     found = _Search(function, static, assume, order).run()
     assert found.guess is not None
 
-    def again(other: AnyFunction) -> Request:
-        return find(other, static, assume, order)
+    def again(other: AnyFunction, values: Mapping[str, Any] | None = None) -> Request:
+        return find(other, {**static, **(values or {})}, assume, order)
 
     return replace(found, guess=replace(found.guess, again=again))
 

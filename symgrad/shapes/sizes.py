@@ -26,7 +26,7 @@ LETTERS = ("n", "m", "k", "l", "h", "w", "c", "d")
 Specs = tuple[TensorSpec | None, ...]
 Places = frozenset[tuple[int, int]]
 """Axes of arguments, by their positions."""
-_QUOTIENT = re.compile(r"\((\w+)//(\d+)\)")
+_QUOTIENT = re.compile(r"\((?:\((\d+)\*(\w+)\)|(\w+))//(\d+)\)")
 _UNPACK = re.compile(r"(?:values to unpack \(expected |takes )(\d+)")
 
 
@@ -82,13 +82,39 @@ def following(last: Step, guessed: Sequence[bool], error: Exception) -> Step | N
         return None
     if pair := _united(error.equal, own):
         return _stepped(last, guessed, {Size(pair[0]): pair[1]})
-    parted = [(match[1], int(match[2])) for match in _QUOTIENT.finditer(what)]
-    known = [one for one in (error.multiple, error.parted) if one is not None]
-    parted[:0] = [(_name(dim), parts) for dim, parts in known]
-    for name, parts in parted:
-        if name in own and parts > 1:
-            return _stepped(last, guessed, {Size(name): parts * Dim.size(name)})
+    if parted := _parted(error, own):
+        return _stepped(last, guessed, parted)
     return numbered(last, guessed, error)
+
+
+def _parted(error: TraceError, own: Sequence[str]) -> dict[Any, Dim]:
+    """One of some sizes as a multiple, where it is parted; empty for none."""
+    known = [one for one in (error.multiple, error.parted) if one is not None]
+    parted = [(*_factors(dim), parts) for dim, parts in known]
+    parted += [
+        (int(match[1] or 1), match[2] or match[3], int(match[4]))
+        for match in _QUOTIENT.finditer(error.what)
+    ]
+    for factor, name, parts in parted:
+        more = parts // math.gcd(factor, parts)
+        if name in own and more > 1:
+            return {Size(name): more * Dim.size(name)}
+    return {}
+
+
+def _factors(dim: Dim) -> tuple[int, str]:
+    """``2*n`` as the number and the name of the size; an empty name for what is no such product."""
+    values = [value for _, value in dim.terms]
+    if len(values) != 1 or values[0] < 1:
+        return 1, ""
+    rest = dim.exact_quotient(values[0])
+    return values[0], "" if rest is None else _name(rest)
+
+
+def as_multiples(specs: Specs, error: Exception) -> dict[str, Dim]:
+    """The size that would have to be a multiple of a number, as one, by its name; may be empty."""
+    found = _parted(error, names(specs)) if isinstance(error, TraceError) else {}
+    return {size.name: dim for size, dim in found.items()}
 
 
 def _stepped(last: Step, guessed: Sequence[bool], sizes: Mapping[Any, Dim]) -> Step:

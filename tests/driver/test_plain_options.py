@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import symgrad as sg
+from symgrad import compiler, deadline
 
 Forward = Callable[..., Any]
 
@@ -213,3 +214,99 @@ def test_of_many_combinations_each_argument_is_varied_alone() -> None:
     found = verdict(forward, backward)
     assert found.stated == "PROVED for dim = -1, name = 'mean', twice = False"
     assert "for twice = True it is PROVED, the other arguments being their defaults" in found.notes
+
+
+def means(ctx: Any, x: Any, k: int) -> Any:
+    n, m = x.shape
+    ctx.k = k
+    return x.reshape(n, m // k, k).mean(-1)
+
+
+def means_by(divisor: Callable[[int], int]) -> Forward:
+    def backward(ctx: Any, g: Any) -> Any:
+        return g.repeat_interleave(ctx.k, -1) / divisor(ctx.k), None
+
+    return backward
+
+
+@pytest.mark.parametrize("default", [1, 2])
+@pytest.mark.parametrize("specs", [(), ("n 2*m",)])
+def test_groups_are_judged_at_sizes_that_they_divide(default: int, specs: Any) -> None:
+    def forward(ctx: Any, x: Any, k: int = default) -> Any:
+        return means(ctx, x, k)
+
+    def judged(divisor: Callable[[int], int]) -> Any:
+        members = {"forward": staticmethod(forward), "backward": staticmethod(means_by(divisor))}
+        return sg.verify(type("Op", (sg.Function,), members), *specs, suggest=False, timeout=None)
+
+    values = (default, default + 1, default + 2, default + 4)
+    right = judged(lambda k: k)
+    assert right.stated == f"PROVED for k = {' or '.join(map(str, values))}"
+    texts = [str(one) for one in right.conditions if one.kind == "shapes"]
+    assert "the shapes are x[n, 3*m] (for k = 3)" in texts or specs
+    assert any(text.endswith("(for k = 3)") for text in texts)
+    for wrong in values[1:]:
+        found = judged({one: 7 if one == wrong else one for one in values}.__getitem__)
+        assert found.stated == f"REFUTED for k = {wrong}"
+
+
+def test_a_number_of_groups_may_be_the_tail_of_a_view() -> None:
+    def forward(ctx: Any, x: Any, k: int) -> Any:
+        ctx.k = k
+        return x.unflatten(-1, (-1, k)).sum(-1)
+
+    def right(ctx: Any, g: Any) -> Any:
+        return g.repeat_interleave(ctx.k, -1), None
+
+    def wrong(ctx: Any, g: Any) -> Any:
+        return sg.cat([g] * ctx.k, -1), None
+
+    for backward, stated in (
+        (right, "PROVED for k = 1 or 2 or 3 or 5"), (wrong, "REFUTED for k = 2"),
+    ):  # fmt: skip
+        members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+        found = sg.verify(type("Op", (sg.Function,), members), suggest=False, timeout=None)
+        assert found.stated == stated
+
+
+def powers(most: int) -> Any:
+    """Sums of powers up to a count; the derivative is cut short."""
+
+    def forward(ctx: Any, x: Any, steps: int) -> Any:
+        ctx.save_for_backward(x)
+        ctx.steps = steps
+        return sum(x**k for k in range(1, steps + 1))
+
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return g * sum(k * x ** (k - 1) for k in range(1, min(ctx.steps, most) + 1)), None
+
+    members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    return type("Op", (sg.Function,), members)
+
+
+def test_a_loop_over_a_count_is_judged_beyond_the_usual_ones() -> None:
+    found = sg.verify(powers(9), suggest=False, timeout=None)
+    assert found.stated == "PROVED for steps = 1 or 2 or 3 or 5"
+    assert sg.verify(powers(3), suggest=False, timeout=None).stated == "REFUTED for steps = 5"
+
+
+@pytest.mark.parametrize("late", [(5,), (3, 5), (1, 3, 5)])
+def test_more_counts_are_left_out_where_they_take_too_long(
+    monkeypatch: pytest.MonkeyPatch, late: tuple[int, ...]
+) -> None:
+    judged = compiler._traced
+
+    def slow(request: Any, suggest: bool) -> Any:
+        if dict(request.static)["steps"] in late:
+            raise deadline.TimeUp(1.0, "a loop")
+        return judged(request, suggest)
+
+    monkeypatch.setattr(compiler, "_traced", slow)
+    found = sg.verify(powers(9), suggest=False, timeout=3600.0)
+    if late == (1, 3, 5):  # one value is too few
+        assert str(found.verdict) == "UNDECIDED"
+    else:
+        known = [one for one in (1, 2, 3, 5) if one not in late]
+        assert found.stated == f"PROVED for steps = {' or '.join(map(str, known))}"
+        assert "Not judged in time: x[n, m], steps = " in found.inferred

@@ -266,9 +266,13 @@ def _filled(sizes: Any, whole: Any) -> tuple[Any, ...]:
     known = [size for size in sizes if not (isinstance(size, int) and size == -1)]
     if len(known) == len(sizes):
         return tuple(sizes)
-    rest = as_dim(whole).exact_quotient(product([as_dim(size) for size in known]))
+    by = product([as_dim(size) for size in known])
+    rest = as_dim(whole).exact_quotient(by)
     if rest is None:
-        raise ShapeError(f"size {whole} is not divisible by {tuple(known)}", location=here())
+        raise ShapeError(
+            f"size {whole} is not divisible by {tuple(known)}", location=here(),
+            multiple=None if by.constant is None else (as_dim(whole), by.constant),
+        )  # fmt: skip
     return tuple(rest if isinstance(size, int) and size == -1 else size for size in sizes)
 
 

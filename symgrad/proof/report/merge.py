@@ -14,6 +14,7 @@ from typing import Protocol, TypeVar
 
 from symgrad.deadline import TimeUp
 from symgrad.errors import SymgradError, counted, is_limit
+from symgrad.plain_values import either
 from symgrad.proof.report.records import Condition, Finding, InputReport, Report
 from symgrad.proof.report.verdict import FAILED, Verdict
 
@@ -136,16 +137,21 @@ def for_presences(
 G = TypeVar("G", bound=Guess)
 
 
-def for_guesses(reports: Mapping[G, Report]) -> Report:
-    """The worst of the reports by inferred shapes, the first of equal ones; it says which."""
+def for_guesses(reports: Mapping[G, Report], late: Sequence[str] = ()) -> Report:
+    """The worst of the reports by inferred shapes, the first of equal ones; it says which.
+
+    ``late``: more values of plain arguments that were not judged in time.
+    """
     chosen = max(reports, key=lambda one: reports[one].verdict)
     report = reports[chosen]
     if report.verdict is Verdict.PROVED:
         ranks = {f"for {one.text}": found for one, found in reports.items() if one is not chosen}
         report = with_conditions(report, ranks)
+        report = replace(report, values=_values(report, reports.values()))
     beside = {one.text: str(found.verdict) for one, found in reports.items() if one is not chosen}
     others = ", ".join(f"{text} ({verdict})" for text, verdict in beside.items())
     said = f" Also judged: {others}." if others else ""
+    said += f" Not judged in time: {', '.join(late)}." if late else ""
     worst = "is the worst of these, and " if others else ""
     numbers = [
         f'If {one.name} is a number, write {one.name}: "f32[]".' for one in report.inputs.values()
@@ -159,6 +165,18 @@ def for_guesses(reports: Mapping[G, Report]) -> Report:
         report, inferred=inferred, guessed=chosen.text, beside=beside,
         notes=(*report.notes, inferred),
     )  # fmt: skip
+
+
+def _values(report: Report, every: Iterable[Report]) -> tuple[tuple[str, str], ...]:
+    """The plain arguments of a report, with the values of each at which others are judged alone."""
+    found = {name: {text: None} for name, text in report.values}
+    own = dict(report.values)
+    for other in every:
+        its = dict(other.values)
+        changed = [name for name in own if its.get(name) != own[name]]
+        if len(changed) == 1 and its.keys() == own.keys():
+            found[changed[0]][its[changed[0]]] = None
+    return tuple((name, either(texts)) for name, texts in found.items())
 
 
 def for_narrower(report: Report, guess: Guess, wide: Report, wider: Guess) -> Report | None:
@@ -186,16 +204,16 @@ def under_shapes(report: Report, guess: Guess, wide: Report, wider: Guess) -> Re
     return replace(report, inputs=inputs)
 
 
-def at_sizes(reports: Mapping[tuple[str, ...], Report], unjudged: str = "") -> Report:
+def at_sizes(reports: Mapping[tuple[str, ...], Report], late: Sequence[str]) -> Report:
     """The worst of the reports at numbers for sizes, since Python needs some: a condition.
 
-    ``reports``: by the sizes with their numbers, such as ``x.shape[0] == 4``.  ``unjudged``: why
-    there is none at other numbers.
+    ``reports``: by the sizes with their numbers, such as ``x.shape[0] == 4``.  ``late``: what came
+    to no verdict at others; with one report alone, that is not enough.
     """
     every = {" and ".join(sizes): report for sizes, report in reports.items()}
     worst = max(every.values(), key=lambda report: report.verdict)
     by_words = {f"for {words}": report for words, report in every.items()}
-    notes = [note for report in every.values() for note in report.notes]
+    notes = [note for report in every.values() for note in report.notes] + [*late]
     several = "numbers" if any(len(sizes) > 1 for sizes in reports) else "a number"
     found = Condition("size", f"{' or '.join(every)} (Python needs {several})")
     inputs = {
@@ -204,8 +222,8 @@ def at_sizes(reports: Mapping[tuple[str, ...], Report], unjudged: str = "") -> R
         for name, one in worst_inputs(by_words).items()
     }  # fmt: skip
     findings = worst_findings(by_words)
-    if unjudged:
-        findings += (Finding("judged at other sizes", Verdict.UNDECIDED, unjudged),)
+    if late and len(reports) == 1:
+        findings += (Finding("judged at other sizes", Verdict.UNDECIDED, "; ".join(late)),)
     return replace(
         worst, inputs=inputs, protocol=findings, notes=tuple(dict.fromkeys(notes)),
         seconds=sum(report.seconds for report in every.values()),
