@@ -85,3 +85,23 @@ def test_real_tensors_are_their_real_part(cls: Any) -> None:
     assert str(sg.verify(cls, suggest=False, timeout=None).verdict) == "PROVED"
     doubled = type(cls.__name__, (cls,), {"scale": 2})
     assert str(sg.verify(doubled, suggest=False, timeout=None).verdict) == "REFUTED"
+
+
+@pytest.mark.parametrize("part", [lambda z: z.real, torch.real], ids=["attribute", "function"])
+def test_that_a_real_part_is_taken_of_reals_is_printed(part: Any) -> None:
+    class Square(FUNCTION):
+        """For complex z it lacks the conjugate."""
+
+        @staticmethod
+        def forward(ctx: Any, z: Any) -> Any:
+            ctx.save_for_backward(z)
+            return part(z * z)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (z,) = ctx.saved_tensors
+            return 2 * g * z
+
+    report = sg.verify(Square, "n", suggest=False)
+    assert str(report.verdict) == "PROVED"
+    assert "if no tensor whose real part is taken is complex" in str(report)

@@ -297,6 +297,14 @@ def _resolve_neg(self: Any) -> Any:
     return self
 
 
+def _real(self: Any) -> Any:
+    """Itself: a tensor of which this is asked may be complex in other calls, which is printed."""
+    known = questions()
+    if known is not None:
+        known.assume("no tensor whose real part is taken is complex", here())
+    return self
+
+
 def _resize_as_(self: Any, other: Any, *, memory_format: Any = None) -> Any:
     """A tensor in the shape of another one; of other shapes it holds unknowns then."""
     shape = as_tensor(other).node.shape
@@ -318,7 +326,7 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "as_strided": beneath.guarded("as_strided", strided.as_strided),
     "resize_as_": _resize_as_,
     "backward": _backward, "stride": beneath.stride, "is_conj": lambda self: False,
-    "get_real": lambda self: self, "real": lambda self: self,
+    "get_real": _real, "real": _real,
     "is_neg": _is_neg, "resolve_conj": lambda self: self, "resolve_neg": _resolve_neg,
     "is_same_size": lambda self, other: SymbolicTensor.is_same_size(self, inward(other)),
     "is_complex": lambda self: False, "is_signed": lambda self: self.storage.node.dtype.is_signed,
