@@ -324,7 +324,7 @@ def verify(
     alone = write_test is not None or write_config
     judged = judge_all(found, console, asked, jobs=1 if alone else jobs)
     if as_json:
-        _answer([one.to_dict() | ({"diff": one.diff} if suggest else {}) for one in judged])
+        _answer([one.to_dict() | (_diff(one) if suggest else {}) for one in judged])
     else:
         console.print(summary(judged))
         for note in alone_notes(judged):
@@ -341,13 +341,18 @@ def verify(
     _exit(0 if all(one.passes for one in judged) else 1)
 
 
+def _diff(one: Judged) -> dict[str, str]:
+    """The repair for ``--json``, or why there is none."""
+    return {"diff": one.diff, **({"no_diff": one.no_diff} if one.no_diff else {})}
+
+
 def _print_diffs(judged: Sequence[Judged]) -> None:
     """Print repairs of REFUTED backwards as unified diffs; each was applied and proved."""
     for one in judged:
         if one.diff:
             click.echo(one.diff.encode(errors="surrogateescape"), nl=False)
-        elif one.report is not None and str(one.report.verdict) == "REFUTED":
-            click.echo(f"{one.name}: no diff was found that fixes it", err=True)
+        elif one.no_diff:
+            click.echo(f"{one.name}: no diff: {one.no_diff}", err=True)
 
 
 def _certificate(

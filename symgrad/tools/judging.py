@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from symgrad.proof.report.records import Report
+    from symgrad.proof.report.records import InputReport, Report
 
 
 @dataclass(frozen=True)
@@ -131,6 +131,22 @@ class Judged:
         return self.report.diff if self.report is not None else ""
 
     @property
+    def no_diff(self) -> str:
+        """Why there is no diff; empty where there is one, or nothing to repair."""
+        report = self.report
+        if report is None or self.proved or self.diff:
+            return ""
+        if self.verdict != "REFUTED":
+            return "nothing is refuted" if self.verdict == "UNDECIDED" else "it is a surrogate"
+        said = ["the time limit stopped the search"] if report.timed_out else []
+        said += [_unrepaired(one) for one in report.inputs.values() if not one.verdict]
+        said += [
+            f"{one.name} is refuted, which another gradient does not change"
+            for one in report.protocol if not one.verdict
+        ]  # fmt: skip
+        return "; ".join(said)
+
+    @property
     def location(self) -> Location | None:
         """The line of the error in the user's source, or of the class."""
         if self.error is not None and self.error.location is not None:
@@ -191,6 +207,18 @@ class Judged:
             return {}
         said = {"expected": self.declared.verdict, "ignored": self.declared.ignore}
         return {"declared_at": str(self.declared.where), **{k: v for k, v in said.items() if v}}
+
+
+def _unrepaired(one: InputReport) -> str:
+    """Why the gradient of an input has no repair in a diff."""
+    if one.suggestion:
+        return (
+            f"the report has what to write for the gradient of {one.name},"
+            " but backward with it was not proved for all that is judged"
+        )
+    if one.derived:
+        return f"the report has the true gradient of {one.name}, but no code for it was proved"
+    return f"nothing to write for the gradient of {one.name} was proved"
 
 
 @dataclass(frozen=True)

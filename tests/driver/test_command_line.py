@@ -710,3 +710,43 @@ def test_the_table_is_short_and_the_report_has_the_rest(tmp_path: Path, wrong: P
     assert "No shapes were given" in run("verify", str(right), "-v").output
     assert "No shapes were given" in run("verify", str(wrong)).output
     assert "No shapes were given" not in run("verify", str(wrong), "--quiet").output
+
+
+UNREPAIRED = """
+import symgrad as sg
+
+
+class Kept(sg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        grad *= 2
+        return grad * x
+
+
+class Straight(sg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+"""
+
+
+def test_where_there_is_no_diff_the_reason_is_said(tmp_path: Path, wrong: Path) -> None:
+    path = tmp_path / "unrepaired.py"
+    path.write_text(UNREPAIRED)
+    found = json.loads(run("verify", str(path), str(wrong), "--suggest", "--json").stdout)
+    diffs = {one["function"]: (bool(one["diff"]), one.get("no_diff", "")) for one in found}
+    assert diffs["Square"] == (True, "")
+    assert diffs["Straight"] == (False, "it is a surrogate")
+    has, why = diffs["Kept"]
+    assert not has
+    assert "the incoming gradients are left alone is refuted" in why
