@@ -92,6 +92,7 @@ def unknowns(function: AnyFunction, static: Mapping[str, Any]) -> Iterator[Unkno
         if name not in static and _is_open(parameter):
             yield Unknown(name, _plain_values(parameter))
     evidence = _evidence(function)
+    named = named_axes(function)
     forward, _ = raw_method(function, "forward")
     scope = getattr(inspect.unwrap(forward), "__globals__", {})
     for parameter in parameters(function):
@@ -105,7 +106,7 @@ def unknowns(function: AnyFunction, static: Mapping[str, Any]) -> Iterator[Unkno
             given = (Candidate(0, spec=spec.with_own_axes(parameter.name)),)
             yield Unknown(parameter.name, given)
         elif _is_open(parameter):
-            found = _unknown(parameter, evidence.get(parameter.name, ""))
+            found = _with_rank(_unknown(parameter, evidence.get(parameter.name, "")), named)
             yield _as_declared(class_of(function).symgrad_plain, parameter, found)
         elif parameter.default is None and parameter.kind is not Parameter.KEYWORD_ONLY:
             yield _optional(_unknown(parameter, evidence.get(parameter.name, "")))
@@ -141,6 +142,8 @@ def _priced(candidates: Sequence[Candidate], extra: int = 0) -> tuple[Candidate,
     return tuple(sorted(raised, key=lambda one: one.price))
 
 
+RANKS = (0, 1, 2, 3)
+"""The ranks that are tried beside those of the cheapest shapes, and the one that is named."""
 STARRED = 2
 """What is found for ``*args``; one more is judged as well."""
 MOST_AXES = 4
@@ -232,6 +235,20 @@ def _unknown(parameter: Parameter, evidence: str | int) -> Unknown:
     return Unknown(parameter.name, _priced(candidates))
 
 
+def _with_rank(unknown: Unknown, rank: int) -> Unknown:
+    """The candidates with a float tensor of so many axes, where these are more than usual."""
+    prices = [one.price for one in unknown.candidates if _is_of_floats(one)]
+    if not MOST_AXES < rank <= MOST_UNPACKED or not prices:
+        return unknown
+    price = max(prices) + 1
+    return Unknown(unknown.name, _priced([*unknown.candidates, Candidate(price, rank)]))
+
+
+def _is_of_floats(one: Candidate) -> bool:
+    """Is it a tensor of floats with axes?"""
+    return bool(one.rank) and one.dtype is None
+
+
 def _as_declared(
     plain: frozenset[str] | None, parameter: Parameter, unknown: Unknown
 ) -> Unknown:  # fmt: skip
@@ -288,6 +305,34 @@ def counts_axes(function: AnyFunction) -> bool:
         for node in ast.walk(method) for axis in _axes_in(node)
     ]  # fmt: skip
     return min(found, default=0) >= 0 < max(found, default=0)
+
+
+def named_axes(function: AnyFunction) -> int:
+    """As many axes as forward and backward name by numbers, and in indices: ``sum((0, 2, 3))``."""
+    try:
+        tree = ast.parse(method_sources(class_of(function)))
+    except SyntaxError:
+        return 0
+    found = [0]
+    for node in ast.walk(tree):
+        found += [axis + 1 for axis in _axes_in(node)]
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):
+            found.append(len(node.slice.elts))
+    return max(found)
+
+
+def _expanded(node: ast.Subscript) -> dict[str, int]:
+    """``w[None, :, None, None]`` says that w has one axis.
+
+    Fewer places say less: ``x[:, None]`` may be any number of rows beside one another.
+    """
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
+    new = [part for part in parts if isinstance(part, ast.Constant) and part.value is None]
+    slices = [part for part in parts if isinstance(part, ast.Slice)]
+    whole = len(parts) > len(RANKS) - 1 and len(new) + len(slices) == len(parts)
+    if not (whole and new and slices and isinstance(node.value, ast.Name)):
+        return {}
+    return {node.value.id: len(slices)}
 
 
 def called(function: AnyFunction) -> tuple[str, ...]:
@@ -414,6 +459,7 @@ def _evidence(function: AnyFunction) -> dict[str, str | int]:
             ranks |= _unpacked(node.targets[0], node.value)
         elif isinstance(node, ast.Subscript):
             indices |= _names(node.slice)
+            ranks |= _expanded(node)
         elif isinstance(node, ast.Slice):
             used.counts |= _bounds(node)
         elif isinstance(node, (ast.If, ast.IfExp)):

@@ -66,11 +66,14 @@ from symgrad.passes.rules import number
 from symgrad.shapes.candidates import (
     ABSENT,
     MORE_VALUES,
+    MOST_UNPACKED,
+    RANKS,
     Candidate,
     Unknown,
     called,
     counts_axes,
     left_out,
+    named_axes,
     unknowns,
 )
 from symgrad.shapes.sizes import (
@@ -95,9 +98,7 @@ RAISING_PRICE = 10
 """Of a backward that raises, beside one whose gradients do not fit: it makes none."""
 NUMBER_PRICE = 2 * FAILING_PRICE
 """Of a number, or of integers, that get a gradient: more than that of a backward that fails."""
-RANKS = (0, 1, 2, 3)
 _UNPACKED = re.compile(r"not enough values to unpack \(expected (\d), got (\d)\)")
-"""The ranks that are tried beside those of the cheapest shapes."""
 MISTAKE_PRICE = 1
 """A gradient of the right rank and the wrong sizes is rather a mistake than a wrong guess."""
 SHOWN_ERRORS = 3
@@ -630,6 +631,7 @@ class _Search:
     def _others(self, best: _Trial) -> Iterator[_Trial]:
         """What fits beside the best, the cheapest first: tensors of other ranks.
 
+        Those with as many axes as the program names come before.
         Tensors of one shape change together; then all do.  A number stays what it is.
         """
         groups: dict[Any, dict[int, int]] = {}
@@ -638,7 +640,9 @@ class _Search:
                 shape = spec.dims if spec is not None and spec.dims else position
                 groups.setdefault(shape, {})[position] = one.rank
         every = {position: rank for group in groups.values() for position, rank in group.items()}
-        changes = [dict.fromkeys(group, rank) for rank in RANKS for group in groups.values()]
+        named = named_axes(self.function)
+        ranks = (*RANKS, *([named] if RANKS[-1] < named <= MOST_UNPACKED else []))
+        changes = [dict.fromkeys(group, rank) for rank in ranks for group in groups.values()]
         changes += [{at: rank + by for at, rank in every.items()} for by in (1, -1)]
         trials: dict[tuple[Candidate, ...], _Trial | None] = {best.chosen: None}
         for change in changes:
@@ -647,10 +651,14 @@ class _Search:
                 if at in change else one
                 for at, one in enumerate(best.chosen)
             )  # fmt: skip
-            if set(change.values()) <= set(RANKS) and chosen not in trials:
+            if set(change.values()) <= set(ranks) and chosen not in trials:
                 trials[chosen] = self._tried(chosen)
         found = [one for one in trials.values() if one and not one.failing and not one.hidden]
-        yield from sorted(found, key=lambda one: one.price)
+
+        def order(one: _Trial) -> tuple[bool, int]:
+            return all((it.rank or 0) <= RANKS[-1] for it in one.chosen), one.price
+
+        yield from sorted(found, key=order)
 
     def _repeated(self, found: _Trial) -> Iterator[_Trial]:
         """The same with a tensor that is repeated along an axis, where backward sums over that.

@@ -891,3 +891,28 @@ def test_nothing_is_tried_for_what_is_called(
     judged = judge(functions(str(path))[0], timeout=None)
     told = "act is called, and nothing says which function it is"
     assert (told in str(judged.error)) is is_function
+
+
+def test_as_many_axes_are_judged_as_the_program_names() -> None:
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x * w[None, :, None, None]
+
+    def backward(ctx, grad):
+        x, w = ctx.saved_tensors
+        return grad * w[None, :, None, None], (grad * x).sum((0, 2, 3))
+
+    report = sg.verify(op(forward, backward), suggest=False)
+    assert report.verdict == "PROVED"
+    assert "x[n, m, k, l], w[m]" in report.inferred
+
+
+@pytest.mark.parametrize(("axes", "verdict"), [((0, 4, 1, 2, 3), "PROVED"),
+                                               ((0, 4, 1, 3, 2), "REFUTED")])  # fmt: skip
+def test_a_tensor_has_five_axes_where_five_are_named(axes: Any, verdict: str) -> None:
+    def backward(ctx, grad):
+        return grad.permute(*axes)
+
+    report = sg.verify(op(lambda ctx, x: x.permute(0, 2, 3, 4, 1), backward), suggest=False)
+    assert report.verdict == verdict
+    assert "x[n, m, k, l, h]" in report.inferred
