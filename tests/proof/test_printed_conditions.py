@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -187,6 +188,39 @@ def test_what_a_gradient_gives_at_a_kink_is_said_only_where_it_is_one_number(
     report = sg.verify(class_of("Judged", text, sg), "n; 1", assume={"a": "constant"})
     (kink,) = [str(one) for one in report.conditions if one.text.startswith("x == 0")]
     assert ("yours gives" in kink) is said
+
+
+THERE: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
+    "number": (lambda x, t: 7.0, "7"),
+    "the same": (lambda x, t: x - t + 0.5, "0.5"),
+    "of t": (lambda x, t: 100 * t, ""),
+    "of x": (lambda x, t: 100 * x, ""),
+}
+
+
+@pytest.mark.parametrize("name", THERE)
+@pytest.mark.parametrize("shape", ["n", "n m", ""])
+def test_what_is_given_at_any_plain_number_is_said_where_it_is_one_number(
+    name: str, shape: str
+) -> None:
+    there, said = THERE[name]
+
+    class Bent(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, t: float = 1.0) -> Any:
+            ctx.t = t
+            ctx.save_for_backward(x)
+            return sg.relu(x - t)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            step = sg.where(x > ctx.t, 1.0, 0.0)
+            return g * sg.where(x == ctx.t, there(x, ctx.t), step), None
+
+    report = sg.verify(Bent, shape, suggest=False)
+    (kink,) = [one.text for one in report.conditions if one.text.startswith("x == t")]
+    assert kink == ("x == t" + (f" (yours gives {said} there)" if said else ""))
 
 
 @pytest.mark.parametrize(("slope", "said"), [("None", False), ("0 * a", True)])

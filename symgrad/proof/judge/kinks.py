@@ -9,7 +9,7 @@ one that no input meets (``tanh(x) == 1``, ``x == 0`` for a positive x).
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -354,22 +354,35 @@ class _Kinks:
 
         Nothing where that is another number at other points.
         """
-        subject, source = self.subject, bare(one.point)
-        if self.at is None or source.op != "input" or isinstance(one.value, Node):
+        subject, point, there = self.subject, one.point, one.value
+        if isinstance(there, Node) and bare(there).op == "input":
+            point, there = there, point
+        source = bare(point)
+        if self.at is None or source.op != "input":
             return ""
         if source.attributes["name"] != self.name or self.name not in subject.gradients:
             return ""
-        if any(known.kind == "plain" for known in subject.assumptions):
-            return ""  # it is another value for each value of a plain number
-        found = {self._given(at, float(one.value)) for at in (self.at, *self._others)}
+        points = [self.at, *self._others]
+        if not self._plain_differ(points):
+            return ""
+        found = {
+            None if value is None else self._given(at, value)
+            for at, value in ((at, _number(at, there)) for at in points)
+        }
         value = found.pop()
         return "" if found or value is None else f" (yours gives {value:g} there)"
 
+    def _plain_differ(self, points: Sequence[Evaluation]) -> bool:
+        """Has each plain number several values at these points?  One may have one of its own."""
+        names = [known.name for known in self.subject.assumptions if known.kind == "plain"]
+        return all(len({float(at.point.doubles()[name]) for at in points}) > 2 for name in names)
+
     @cached_property
     def _others(self) -> list[Evaluation]:
-        """Generic points of other sizes, at which what is said must be the same."""
-        drawn = islice(enumerate(self.subject.sampler.size_choices()), 1, GENERIC_POINTS)
-        found = (self.subject.draw(sizes, number) for number, sizes in drawn)
+        """Generic points of other sizes, if any, at which what is said must be the same."""
+        known = list(islice(self.subject.sampler.size_choices(), GENERIC_POINTS))
+        numbers = range(1, GENERIC_POINTS) if known else ()
+        found = (self.subject.draw(known[number % len(known)], number) for number in numbers)
         return [at for at in found if at is not None]
 
     def _given(self, at: Evaluation, value: float) -> float | None:
@@ -385,6 +398,14 @@ class _Kinks:
             return None
         found = np.unique(np.round(values[self.subject.gradients[self.name]], 12))
         return float(found[0]) if len(found) == 1 else None
+
+
+def _number(at: Evaluation, value: Node | Fraction) -> float | None:
+    """The number that a boundary is at; None where it is not one."""
+    found = np.unique(at.values[value]) if isinstance(value, Node) and value in at.values else None
+    if isinstance(value, Node):
+        return float(found[0]) if found is not None and len(found) == 1 else None
+    return float(value)
 
 
 GENERIC_POINTS = 3
