@@ -43,6 +43,7 @@ from symgrad.errors import (
     SpecError,
     SymgradError,
 )
+from symgrad.fitted import remembered
 from symgrad.forks import forks_wait
 from symgrad.frames import in_one_piece
 from symgrad.frontend.anyrank.judge import missing_axes, rank_dependence
@@ -188,7 +189,7 @@ def in_time(function: AnyFunction, timeout: float | None, judge: Callable[[], Re
         raise SpecError(f"timeout={timeout!r}", hint="a positive number of seconds, None for none")
     started, stopped = processor_time(), True
     try:
-        with fewer_collections(), limited(timeout) as limit:
+        with fewer_collections(), remembered(), limited(timeout) as limit:
             report = in_one_piece(judge)
             stopped = limit is not None and limit.passed
     except TimeUp as error:

@@ -23,7 +23,7 @@ Candidates are tried at a few points first, up to a factor; only what fits there
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -32,6 +32,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad import fitted
 from symgrad.autodiff.reverse import recorded_vjp
 from symgrad.budgets import (
     REPAIR_WORK,
@@ -97,18 +98,31 @@ def surrogate(
     """
     search = _Search(case, names, declared, modes, subject_of)
     flat = not recognised and search.flat and search.linear
+    unnamed = "unnamed", search.names, tuple(map(str, declared))
+    if flat and fitted.noted(unnamed):
+        return Meant(_not_zero(search))
     with suppress(TimeUp):
         if (found := _named(search)) is not None:
             return found
+    fitted.note(unnamed, True)
     return Meant(_not_zero(search)) if flat else None
 
 
 def _named(search: _Search) -> Meant | None:
-    """What is recognised."""
-    altered = _of_limited if search.linear else _of_altered
-    if (found := altered(search)) is not None:
-        return found
-    return search.named() or _of_positive(search) or search.of_coefficients() or _in_clip(search)
+    """What is recognised, in the way in which it was for other shapes first."""
+    ways: dict[Hashable, Callable[[_Search], Meant | None]] = {
+        "altered": _of_limited if search.linear else _of_altered,
+        **search.ways(),
+        "positive": _of_positive,
+        "coefficients": _Search.of_coefficients,
+        "in clip": _in_clip,
+    }
+    question = "way", search.names
+    for key, way in fitted.in_turn(question, ways):
+        if (found := way(search)) is not None:
+            fitted.note(question, key)
+            return found
+    return None
 
 
 def _of_altered(search: _Search) -> Meant | None:
@@ -471,17 +485,21 @@ class _Search:
         if len(self.gradients) < len(self.names) and not self.is_swapped:
             return None
         steps = () if self.is_swapped else self._of_steps()
-        for make, scaled in chain(steps, self._of_outputs()):
+        question = "first", self.names
+        candidates = fitted.keyed(chain(steps, self._of_outputs()), lambda one: _key(one[0]))
+        for key, (make, scaled) in fitted.in_turn(question, candidates):
             found = self._tried(make, scaled)
+            if found is not None:
+                fitted.note(question, key)
             if found is not None or self.proofs >= SURROGATE_PROOFS:
                 return found
         return None
 
-    def named(self) -> Meant | None:
+    def ways(self) -> dict[Hashable, Callable[[_Search], Meant | None]]:
         """The first that fits; where steps are limited, with forward's values in it first."""
         if any(len(_chain(step, self.forward)) > 1 for step in self.steps):
-            return _kept_values(self) or self.first()
-        return self.first() or _kept_values(self)
+            return {"kept": _kept_values, "first": _Search.first}
+        return {"first": _Search.first, "kept": _kept_values}
 
     def plainly(self, inputs: Sequence[Node], output: Node) -> str | None:
         """What the gradient is, if it is the true one, 0, or the incoming one."""
@@ -533,7 +551,8 @@ class _Search:
         if scaled and ratio and not factors:
             factors += self._numbers(ratio)[:2]
         if scaled and (ratio is None or (ratio and by_size)):
-            factors += [one for one in self._unknown() if self.fits(make(one).case)][:2]
+            fits = (one for one in self._unknown() if self.fits(make(one).case))
+            factors += islice(fits, 2)
         for factor in factors:
             made = plain if factor is None else make(factor)
             if self._is_doubtful(made):
@@ -658,9 +677,10 @@ class _Search:
         """The numbers that backward computes with: literals, inputs of rank 0, what these make."""
         found: list[Node] = []
         known: set[Node] = set()
+        others = {*self.case.cotangents, *self.inputs}
         for node in ancestors(self.gradients):
             literal = node.op == "constant" and node.attributes["value"].value not in _USUAL
-            given = node.op == "size" or (node.op == "input" and node not in self.case.cotangents)
+            given = node.op == "size" or (node.op == "input" and node not in others)
             made = bool(node.args) and all(arg in known for arg in node.args)
             if node.rank or not node.dtype.is_float or not (node.op == "constant" or given or made):
                 continue
@@ -818,6 +838,17 @@ _Make = Callable[["Node | None"], _Made]
 """A case, with something put for a part of forward; its derivative times a number, if given."""
 
 
+def _key(one: Any) -> Hashable:
+    """What tells a candidate from others, whatever the shapes are."""
+    if isinstance(one, partial):
+        return one.func.__name__, *map(_key, (*one.args, *one.keywords.values()))
+    if isinstance(one, Node):
+        return _number_code(one) if not one.rank and one.op in ("constant", "input") else one.op
+    if isinstance(one, (list, tuple)):
+        return tuple(map(_key, one))
+    return one if isinstance(one, (int, float, str)) or one is None else one.__name__
+
+
 def _rewritten(
     case: FunctionCase, graph: Graph, names: Sequence[str],
     rule: Callable[[Node, Sequence[Node]], Node | None] | None, more: Sequence[Node] = (),
@@ -878,14 +909,16 @@ def _kept_values(search: _Search) -> Meant | None:
     names = [name for name in search.names if name not in search.dropped]
     if not names:
         return _of_limits(search, left)
-    proofs = 0
-    for plan in _plans(search, left):
+    proofs, question = 0, ("kept", search.names)
+    plans = fitted.keyed(_plans(search, left), lambda one: (one.limits, _key(one.slope)))
+    for key, plan in fitted.in_turn(question, plans):
         made = _Differentiated(search, plan, names)
         factors = made.factors()
         if factors is None:
             continue
         proofs += 1
         if made.is_proved(factors):
+            fitted.note(question, key)
             return Meant(made.said(factors, left), made.code())
         if proofs >= SURROGATE_PROOFS:
             break
@@ -906,7 +939,7 @@ def _of_positive(search: _Search) -> Meant | None:
     modes = search.modes | dict.fromkeys(names, "positive")
     declared = [*search.declared, *facts]
     within = _Search(search.case, search.names, declared, modes, search.subject_of)
-    inside = within.named()
+    inside = next((one for way in within.ways().values() if (one := way(within))), None)
     positive = " and ".join(f"{one} > 0" for one in names)
     return None if inside is None else replace(inside, text=f"{inside.text}, for {positive}")
 

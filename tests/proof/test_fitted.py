@@ -1,0 +1,74 @@
+"""What fitted other shapes is tried first, and changes no verdict."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import symgrad as sg
+from symgrad import fitted
+from symgrad.proof import surrogates
+
+
+def test_the_last_answer_comes_first() -> None:
+    candidates = {"a": 1, "b": 2, "c": 3}
+    with fitted.remembered():
+        assert [*fitted.in_turn("q", candidates)] == [*candidates.items()]
+        fitted.note("q", "b")
+        assert [*fitted.in_turn("q", candidates)] == [("b", 2), ("a", 1), ("c", 3)]
+        assert [*fitted.in_turn("other", candidates)] == [*candidates.items()]
+        fitted.note("q", "gone")
+        assert [*fitted.in_turn("q", candidates)] == [*candidates.items()]
+        with fitted.remembered():
+            assert fitted.noted("q") is None
+    assert fitted.noted("q") is None
+
+
+def test_candidates_of_equal_keys_are_all_kept() -> None:
+    words = ["one", "two", "three", "six"]
+    assert [*fitted.keyed(words, len).values()] == words
+
+
+class Spike(sg.Function):
+    """A step with a slope that is centred elsewhere, which few candidates fit."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, slope: float = 25.0) -> Any:
+        ctx.save_for_backward(x)
+        ctx.slope = slope
+        return (x > 0).float()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return grad * ctx.slope * sg.exp(-sg.abs(x - 1)), None
+
+
+def _judged(monkeypatch: pytest.MonkeyPatch, *, kept: bool) -> tuple[int, Any]:
+    """How many candidates are tried where shapes are inferred, and the report."""
+    tried: list[Any] = []
+    plain = surrogates._Search._tried
+
+    def counted(search: Any, make: Any, scaled: bool) -> Any:
+        tried.append(make)
+        return plain(search, make, scaled)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(surrogates._Search, "_tried", counted)
+        if not kept:
+            patched.setattr(fitted, "noted", lambda question: None)
+        report = sg.verify(Spike)
+    return len(tried), report
+
+
+@pytest.mark.slow
+def test_other_shapes_cost_one_candidate_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    fewer, report = _judged(monkeypatch, kept=True)
+    more, alone = _judged(monkeypatch, kept=False)
+    shapes = 1 + len(report.beside)
+    assert shapes > 2
+    assert fewer * 2 < more
+    assert str(report.verdict) == str(alone.verdict) == "SURROGATE?"
+    assert report.beside == alone.beside
+    assert report.inputs["x"].surrogate == alone.inputs["x"].surrogate
