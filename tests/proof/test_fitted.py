@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from symgrad.proof import surrogates
 
 
 def test_the_last_answer_comes_first() -> None:
-    candidates = {"a": 1, "b": 2, "c": 3}
+    candidates: dict[Hashable, int] = {"a": 1, "b": 2, "c": 3}
     with fitted.remembered():
         assert [*fitted.in_turn("q", candidates)] == [*candidates.items()]
         fitted.note("q", "b")
