@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 import torch.nn.functional as F  # noqa: E402
 
 import symgrad as sg  # noqa: E402
-from symgrad.errors import UnsupportedOpError  # noqa: E402
+from symgrad.errors import SymgradError, UnsupportedOpError  # noqa: E402
 
 pytestmark = pytest.mark.peers
 Function: Any = torch.autograd.Function
@@ -498,3 +498,40 @@ def test_what_is_right_for_all_draws_is_proved_where_the_probability_is_data() -
             return torch.zeros_like(y), g * y
 
     assert str(sg.verify(Zero, "n; n", suggest=False).verdict) == "PROVED"
+
+
+def picking(samples: int, replacement: bool, again: bool) -> Any:
+    """Rows of x at places that are drawn with given shares."""
+
+    class Picked(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, shares: Any) -> Any:
+            ctx.places = torch.multinomial(shares, samples, replacement)
+            ctx.save_for_backward(x, shares)
+            return x.gather(1, ctx.places)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, shares = ctx.saved_tensors
+            places = torch.multinomial(shares, samples, replacement) if again else ctx.places
+            return torch.zeros_like(x).scatter_add(1, places, g), None
+
+    return Picked
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("samples", "replacement"), [(1, False), (2, False), (3, True)])
+def test_places_that_are_drawn_with_shares(samples: int, replacement: bool) -> None:
+    shapes = "n m", "n m"
+    right = sg.verify(picking(samples, replacement, again=False), *shapes, suggest=False)
+    assert right.inputs["x"].verdict == sg.PROVED, str(right)
+    wrong = sg.verify(picking(samples, replacement, again=True), *shapes, suggest=False)
+    assert wrong.inputs["x"].verdict != sg.PROVED, str(wrong)
+
+
+def test_more_places_than_shares_are_refused() -> None:
+    cls = picking(3, replacement=False, again=False)
+    with pytest.raises(SymgradError):
+        sg.verify(cls, "n 2", "n 2", suggest=False)
+    with pytest.raises(RuntimeError):
+        cls.apply(torch.rand(2, 2), torch.rand(2, 2))

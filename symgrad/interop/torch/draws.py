@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from symgrad.errors import ShapeError
+from symgrad.frontend.caller import here
 from symgrad.frontend.lift import as_tensor
 from symgrad.frontend.refusals import is_so
 from symgrad.frontend.session import current
@@ -84,6 +86,28 @@ def _permutation(n: Any, *, dtype: Any = None) -> Any:
     return found if dtype is None else found.to(dtype)
 
 
+def _multinomial(input: Any, num_samples: Any, replacement: bool = False) -> Any:
+    """As torch draws: the greatest shares, each divided by an exponential unknown of its own."""
+    shares = as_tensor(input)
+    settings.check_within(shares, 0, None, "the shares of multinomial")
+    settings.check_above(shares.sum(-1), 0, "the sum of the shares of multinomial")
+    if replacement:
+        count = shares.shape[-1]
+        shares = shares.unsqueeze(-2).expand(*shares.shape[:-1], num_samples, count)
+        return FUNCTIONS["argmax"](shares / _exponential(shares), -1)
+    if num_samples > shares.shape[-1]:
+        raise ShapeError(
+            f"multinomial draws {num_samples} of {shares.shape[-1]} without replacement",
+            location=here(),
+        )
+    order = FUNCTIONS["argsort"](shares / _exponential(shares), -1, descending=True)
+    return order[..., :num_samples]
+
+
+def _exponential(like: Any) -> Any:
+    return FUNCTIONS["exp"](_of("real", like))
+
+
 def _dropout(input: Any, p: Any = 0.5, training: bool = True, inplace: bool = False) -> Any:
     settings.check_within(p, 0, 1, "the probability of dropout")
     if not training or not is_so(p, "!=", 0, "the probability of dropout is not 0"):
@@ -110,7 +134,7 @@ def _normal_(self: Any, mean: Any = 0.0, std: Any = 1.0) -> Any:
 
 def _exponential_(self: Any, lambd: Any = 1.0) -> Any:
     settings.check_above(lambd, 0, "the rate of exponential_")
-    return self.copy_(FUNCTIONS["exp"](_of("real", self)) / lambd)
+    return self.copy_(_exponential(self) / lambd)
 
 
 def _log_normal_(self: Any, mean: Any = 1.0, std: Any = 2.0) -> Any:
@@ -139,7 +163,7 @@ _DRAWS: dict[str, Callable[..., Any]] = {
     "randn_like": _like("real"), "bernoulli": _bernoulli, "normal": _normal, "dropout": _dropout,
     "bernoulli_": _bernoulli_, "uniform_": _uniform_, "normal_": _normal_,
     "exponential_": _exponential_, "log_normal_": _log_normal_, "cauchy_": _cauchy_,
-    "gumbel_softmax": _gumbel_softmax, "randperm": _permutation,
+    "gumbel_softmax": _gumbel_softmax, "randperm": _permutation, "multinomial": _multinomial,
 }  # fmt: skip
 NAMES = frozenset(_DRAWS)
 """Functions whose draws are unknowns."""
