@@ -50,17 +50,43 @@ def test_what_is_moved_to_cuda_keeps_its_values(name: str, factor: int) -> None:
         assert report.inputs["x"].counterexample is not None
 
 
-def test_a_tensor_of_a_class_of_cuda() -> None:
+MADE: dict[str, Any] = {
+    "data": lambda x: torch.FloatTensor([2.0]),
+    "data for CUDA": lambda x: torch.cuda.FloatTensor([2.0]),
+    "filled": lambda x: torch.cuda.FloatTensor(1).fill_(2),
+    "sizes": lambda x: torch.FloatTensor(x.size(0), 1).fill_(2),
+    "a shape": lambda x: torch.FloatTensor(x.size()).zero_() + 2,
+    "drawn": lambda x: torch.cuda.FloatTensor([0]).bernoulli_(1.0) * 2,
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("factor", [2, 3], ids=["right", "wrong"])
+def test_a_tensor_of_an_old_class_is_one_of_the_trace(name: str, factor: int) -> None:
     class Scaled(Function):
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
-            return x * torch.cuda.FloatTensor([2.0])
+            return x * MADE[name](x)
 
         @staticmethod
         def backward(ctx: Any, g: Any) -> Any:
-            return 2 * g
+            return factor * g
 
-    assert sg.verify(Scaled, "n m").verdict == sg.PROVED
+    report = sg.verify(Scaled, "n m")
+    assert (report.verdict == sg.PROVED) == (factor == 2), str(report)
+
+
+def test_memory_that_nobody_wrote_is_not_proved() -> None:
+    class Unwritten(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x + torch.FloatTensor(1)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g
+
+    assert sg.verify(Unwritten, "n m").verdict != sg.PROVED
 
 
 def test_outside_of_a_trace_torch_answers() -> None:

@@ -1,6 +1,7 @@
 """``torch.FloatTensor`` and its like, while a Function of torch is traced.
 
-In: a class of tensors of one dtype.  Out: what stands in its place.
+In: a class of tensors of one dtype.  Out: what stands in its place.  Called, it makes tensors of
+the trace.
 
 ``isinstance(x, torch.DoubleTensor)`` asks for the dtype and for the device.  torch answers in C, by
 what it knows of the tensor's memory, which a traced one has not.
@@ -9,11 +10,16 @@ what it knows of the tensor's memory, which a traced one has not.
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
+from symgrad.frontend.session import active
+from symgrad.frontend.sizes import Shape, SymInt
 from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.interop.torch.calls import limit
+from symgrad.interop.torch.constants import is_traced, leaves
 from symgrad.interop.torch.dtypes import told
 
 _KIND: Any = type(torch.FloatTensor)
@@ -37,6 +43,11 @@ class _OfDtype:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         original = self.symgrad_original
+        session = active()
+        if getattr(session and session.guest, "library", "") == "torch" and not kwargs:
+            made = _made(args, original.dtype)
+            if made is not None:
+                return made
         if original.is_cuda and not torch.cuda.is_available():
             original = getattr(torch, original.__name__)
         return original(*args, **kwargs)
@@ -52,6 +63,20 @@ class _OfDtype:
 
     def __repr__(self) -> str:
         return repr(self.symgrad_original)
+
+
+def _made(args: Sequence[Any], dtype: Any) -> Any:
+    """A new tensor of the trace: of data, or of sizes; None of anything else."""
+    first = args[0] if len(args) == 1 else None
+    if type(first) in (list, tuple):
+        return torch.tensor(first, dtype=dtype)
+    sizes = tuple(first) if isinstance(first, (torch.Size, Shape)) else args
+    counts = all(isinstance(one, (int, SymInt)) and not isinstance(one, bool) for one in sizes)
+    if sizes and counts:
+        return torch.empty(sizes, dtype=dtype)
+    if any(map(is_traced, leaves(args))):
+        raise limit(f"a tensor of {dtype} is made in the old way", "call torch.tensor")
+    return None
 
 
 @functools.lru_cache(maxsize=64)
