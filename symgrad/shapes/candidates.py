@@ -421,6 +421,9 @@ def _axes_in(node: ast.AST) -> Iterator[int]:
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))
         places = [one.value for one in node.keywords if one.arg in ("dim", "axis", "dims")]
         places += node.args if name in _ALONG_AXES else []
+        ends = [one for one in node.args if isinstance(one, ast.Constant)]
+        if name == "flatten" and len(ends) + len(node.keywords) < 2:  # to the last axis
+            yield -1
     for place in places:
         for one in place.elts if isinstance(place, (ast.Tuple, ast.List)) else [place]:
             try:

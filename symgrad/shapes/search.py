@@ -919,7 +919,8 @@ class _Search:
             location=self._place() or class_location(cls),
             hint='annotate forward, as in x: "f32[n m]"; or say --shapes '
             f'"{"; ".join(map(_likely, self.unknowns)) or "n m"}", one spec a tensor, where 2*n is '
-            "an even size, and --static NAME=VALUE for a non-tensor argument"
+            "an even size, 3 the number 3, and i64[n] a tensor of integers; and "
+            "--static NAME=VALUE for a non-tensor argument"
             + ("" if self.guest is None else self.guest.shapes_hint),
         )
 

@@ -916,3 +916,24 @@ def test_a_tensor_has_five_axes_where_five_are_named(axes: Any, verdict: str) ->
     report = sg.verify(op(lambda ctx, x: x.permute(0, 2, 3, 4, 1), backward), suggest=False)
     assert report.verdict == verdict
     assert "x[n, m, k, l, h]" in report.inferred
+
+
+def test_what_is_flattened_to_the_last_axis_is_written_for_more_axes() -> None:
+    """What is right for two axes alone is wrong, as it is where axes are counted from the last."""
+
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return (x * x).flatten(1).mean(1)
+
+    def backward(divided: Any) -> Any:
+        def of(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return 2 * x * grad.view(-1, *[1] * (x.ndim - 1)) / divided(x)
+
+        return of
+
+    right = sg.verify(op(forward, backward(lambda x: x[0].numel())), suggest=False)
+    assert right.verdict == "PROVED"
+    wrong = sg.verify(op(forward, backward(lambda x: x.shape[1])), suggest=False)
+    assert wrong.verdict == "REFUTED"
+    assert "x[n, m, k]" in wrong.inferred
