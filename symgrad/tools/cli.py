@@ -438,11 +438,13 @@ def scan_command(
 
     from symgrad.tools import outputs, scan
     from symgrad.tools.configured import Configured
+    from symgrad.tools.importing import look_here
     from symgrad.tools.judging import alone_notes
     from symgrad.tools.sources import sources
 
     started = time.perf_counter()
     console = Console(stderr=as_json, highlight=False)
+    look_here()
     found = sources(place)
     files = Configured(config)
     files.check_sources(found)

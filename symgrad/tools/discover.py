@@ -17,7 +17,7 @@ from typing import Any
 from symgrad.errors import SpecError
 from symgrad.frontend.function import Function, class_location
 from symgrad.frontend.guests import adapter_of, taken
-from symgrad.tools.importing import load_file
+from symgrad.tools.importing import load_file, look_here
 from symgrad.tools.sources import SCRIPTS, files_of, may_define
 
 
@@ -42,6 +42,7 @@ def functions(*targets: str) -> list[type[Function]]:
 
 def read(*targets: str) -> list[type[Function] | Unread]:
     """The same, with files that cannot be imported; raises where there is nothing else."""
+    look_here()
     found = [one for target in targets for one in _read(target)]
     classes, unread = parted(found)
     for one in [] if classes else unread:

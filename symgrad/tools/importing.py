@@ -33,6 +33,13 @@ def alone(module: str) -> str:
     return _alone.get(module, "")
 
 
+def look_here() -> None:
+    """Let modules be found in the working folder, after all other places."""
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)
+
+
 def load_file(path: Path) -> ModuleType:
     """Import a file, with its folder on ``sys.path``, as when it is run.
 

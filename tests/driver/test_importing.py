@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -132,3 +133,13 @@ def test_files_of_reports_have_what_cannot_be_imported(tmp_path: Path) -> None:
     assert place["physicalLocation"]["artifactLocation"]["uri"] == "whole/missing.py"
     assert place["physicalLocation"]["region"]["startLine"] == 3
     assert 'errors="1"' in junit.read_text()
+
+
+@pytest.mark.slow
+def test_the_program_finds_modules_of_the_working_folder(folder: Path) -> None:
+    program = "import sys; sys.path.remove(''); from symgrad.__main__ import main; main()"
+    for command in (["verify"], ["scan"]):
+        asked = [sys.executable, "-c", program, *command, "whole.ops", "--json"]
+        done = subprocess.run(asked, cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert "Member" in done.stdout
