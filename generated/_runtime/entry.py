@@ -124,16 +124,15 @@ class _Entry:
     def _forward(self, name: str, kernel: Kernel) -> str:
         case = self.case
         self._begin()
+        taken = {array.name: array for array in kernel.inputs}
         for index, array in enumerate(case.inputs):
-            self._line(
-                f"struct symgrad_array *const in{index} = symgrad_read("
-                f"PyTuple_GetItem(inputs, {index}), {_dtype(array)});"
-            )
+            value = f"PyTuple_GetItem(inputs, {index})"
+            self._declare(f"in{index}", value, array, taken.get(array.name))
         self._refuse(self._wrong_rank(index, array) for index, array in enumerate(case.inputs))
         self._sizes_of_inputs()
         self._refuse(self._differs())
-        pointers = self._read_numbers("PyTuple_GetItem(numbers, {})", self.numbers)
-        pointers |= {one.name: f"in{index}->data" for index, one in enumerate(case.inputs)}
+        given = self._read_numbers("PyTuple_GetItem(numbers, {})", self.numbers)
+        given |= {one.name: f"in{index}" for index, one in enumerate(case.inputs)}
         names = {array.name for array in kernel.outputs}
         extras = [
             one.array for one in case.residuals
@@ -141,17 +140,17 @@ class _Entry:
         ]  # fmt: skip
         made = [*case.outputs, *extras]
         outs = len(case.outputs)
-        given = ["symgrad_none(out)"]
+        into = ["symgrad_none(out)"]
         if outs > 1:
             self._refuse([f"!symgrad_is_out(out, {outs})"])
-            given = [f"symgrad_out(out, {index})" for index in range(outs)]
-        self._make(made, [*given, *("0" for _ in extras)])
-        pointers |= {one.name: _data(f"made[{index}]") for index, one in enumerate(made)}
+            into = [f"symgrad_out(out, {index})" for index in range(outs)]
+        self._make(made, [*into, *("0" for _ in extras)])
+        given |= {one.name: _array(f"made[{index}]") for index, one in enumerate(made)}
         kept = f"kind ? symgrad_kept(kind, {self._kept(made)}) : 0" if name == "forward" else "0"
         self._line(f"PyObject *const kept = {kept};")
         if name == "forward":
             self._line(f"if (kind && !kept) return symgrad_drop({len(made)}, made, 0);")
-        self._run(kernel, pointers, len(made), "kept")
+        self._run(kernel, given, len(made), "kept")
         self._line(f"return symgrad_results({outs}, {len(made)}, made, kept);")
         parameters = "PyObject *inputs, PyObject *out, PyObject *numbers, PyObject *kind"
         unused = "(void)numbers; (void)kind;"
@@ -240,7 +239,7 @@ class _Entry:
         parts = []
         for one in self.case.residuals:
             if one.source == "input":
-                parts.append(f"symgrad_again(PyTuple_GetItem(inputs, {one.position}))")
+                parts.append(f"symgrad_again((PyObject *)in{one.position})")
             elif one.source == "number":
                 place = self.numbers[one.array.name]
                 parts.append(f"symgrad_again(PyTuple_GetItem(numbers, {place}))")
@@ -262,30 +261,33 @@ class _Entry:
         self._begin()
         self._sizes_of_residuals()
         self._refuse(self._unmet())
-        by_value = {i: case.residuals[i].array for i in backward.residuals}
-        numbers = {one.name: i for i, one in by_value.items() if one.by_value}
-        pointers = self._read_numbers("PyTuple_GetItem(kept, {})", numbers)
+        kept = {i: case.residuals[i].array for i in backward.residuals}
+        places = {one.name: i for i, one in kept.items() if one.by_value}
+        numbers = self._read_numbers("PyTuple_GetItem(kept, {})", places)
+        taken = iter(kernel.inputs)
         given: list[str] = []
         reads: list[str] = []
-        for i, one in by_value.items():
+        for i, one in kept.items():
+            wanted = next(taken)
             if one.by_value:
-                given.append(pointers[one.name])
+                given.append(numbers[one.name])
             else:
-                given.append(f"kept{i}->data")
-                reads.append(self._read(f"kept{i}", f"PyTuple_GetItem(kept, {i})", one))
+                given.append(f"kept{i}")
+                reads.append(self._read(f"kept{i}", f"PyTuple_GetItem(kept, {i})", one, wanted))
+        slopes = dict(zip(backward.cotangents, taken, strict=True))
         for place, array in enumerate(case.outputs):
             value = f"PyTuple_GetItem(cotangents, {place})"
             if place in backward.cotangents:
-                reads.append(self._read(f"slope{place}", value, array))
+                reads.append(self._read(f"slope{place}", value, array, slopes[place]))
             elif array.dtype in _FLOATS:
                 shape = self._shape(array)
                 reads.append(f"!symgrad_is_none_or({value}, {_dtype(array)}, {shape})")
-        given += [f"slope{place}->data" for place in backward.cotangents]
+        given += [f"slope{place}" for place in backward.cotangents]
         self._refuse(reads)
         names = (array.name for array in kernel.inputs)
         return self._gradients(backward, dict(zip(names, given, strict=True)))
 
-    def _gradients(self, backward: Backward, pointers: Mapping[str, str]) -> str:
+    def _gradients(self, backward: Backward, given: Mapping[str, str]) -> str:
         case = self.case
         places = [place for place, wanted in enumerate(backward.mask) if wanted]
         made = [case.inputs[place] for place in places]
@@ -299,8 +301,8 @@ class _Entry:
         written = [i for i, place in enumerate(places) if place not in backward.zeros]
         if written:
             outputs = zip(backward.kernel.outputs, written, strict=True)
-            own = {array.name: _data(f"made[{index}]") for array, index in outputs}
-            self._run(backward.kernel, {**pointers, **own}, len(made), "0")
+            own = {array.name: _array(f"made[{index}]") for array, index in outputs}
+            self._run(backward.kernel, {**given, **own}, len(made), "0")
         parts = [
             f"made[{places.index(place)}]" if wanted else "symgrad_again(Py_None)"
             for place, wanted in enumerate(backward.mask)
@@ -326,9 +328,24 @@ class _Entry:
         self._together()
         self._limited()
 
-    def _read(self, name: str, value: str, array: Array) -> str:
+    def _declare(self, name: str, value: str, array: Array, taken: Array | None) -> None:
+        """Declare an array; ``taken``: as the kernel takes it, None where it does not.
+
+        Python says whether batch axes of any step are one.
+        """
+        free = taken.strides if taken is not None else ()
+        if taken is None or (free and array.batch is not None):
+            read = f"symgrad_read({value}, {_dtype(array)})"
+        else:
+            self._line(f"SYMGRAD_OWNED PyObject *own_{name} = 0;")
+            mask = sum(1 << axis for axis in free)
+            lies = f"{_dtype(array)}, {mask}, {_bytes(array)}"
+            read = f"symgrad_taken({value}, {lies}, out, &own_{name})"
+        self._line(f"struct symgrad_array *const {name} = {read};")
+
+    def _read(self, name: str, value: str, array: Array, taken: Array) -> str:
         """Declare an array; what is so where it is not what a kernel takes."""
-        self._line(f"struct symgrad_array *const {name} = symgrad_read({value}, {_dtype(array)});")
+        self._declare(name, value, array, taken)
         return f"!{name} || !symgrad_has({name}, {self._shape(array)})"
 
     # -- parts of functions
@@ -385,7 +402,7 @@ class _Entry:
         return ", ".join(self._shapes[key])
 
     def _count(self, array: Array) -> str:
-        return f"{_product(map(self._c, array.dims))}*(int64_t)sizeof({C_TYPES[array.dtype]})"
+        return f"{_product(map(self._c, array.dims))}*{_bytes(array)}"
 
     def _make(self, arrays: Sequence[Array], given: Sequence[str]) -> None:
         """Declare ``made``: the arrays that a kernel writes, in those that are given or new."""
@@ -399,14 +416,17 @@ class _Entry:
             drop = f"symgrad_drop({len(arrays)}, made, 0)"
             self._line(f"if ({' || '.join(calls)}) return {drop};")
 
-    def _run(self, kernel: Kernel, pointers: Mapping[str, str], made: int, kept: str) -> None:
+    def _run(self, kernel: Kernel, given: Mapping[str, str], made: int, kept: str) -> None:
+        """Call a kernel.  ``given``: the numbers and arrays by the names that it has for them."""
         arguments = [self._c(size) for size in kernel.sizes]
         for array in kernel.inputs:
-            arguments.append(pointers[array.name])
+            one = given[array.name]
+            arguments.append(one if array.by_value else f"{one}->data")
             dims = list(map(self._c, array.dims))
-            arguments += ([] if array.by_value else
-                          [_product(dims[axis + 1 :]) for axis in array.strides])  # fmt: skip
-        arguments += [pointers[array.name] for array in kernel.outputs]
+            for axis in () if array.by_value else array.strides:
+                usual = _product(dims[axis + 1 :])
+                arguments.append(f"symgrad_step({one}, {axis}, {usual}, {_bytes(array)})")
+        arguments += [f"{given[array.name]}->data" for array in kernel.outputs]
         self._line("SYMGRAD_ALIGNED char block[SYMGRAD_BLOCK];")
         self._line("PyThreadState *const thread = PyEval_SaveThread();")
         call = f"call_{kernel.name}({', '.join([*arguments, 'block', 'sizeof block'])})"
@@ -419,8 +439,12 @@ def _dtype(array: Array) -> int:
     return _DTYPES.index(array.dtype)
 
 
-def _data(value: str) -> str:
-    return f"((struct symgrad_array *){value})->data"
+def _bytes(array: Array) -> str:
+    return f"(int64_t)sizeof({C_TYPES[array.dtype]})"
+
+
+def _array(value: str) -> str:
+    return f"((struct symgrad_array *){value})"
 
 
 def _limit(case: Case) -> int:

@@ -24,19 +24,23 @@ typedef PyObject *symgrad_make(
     void *data, int flags, PyObject *object);
 
 /* C-contiguous, aligned; writeable as well, and no warning comes with it. */
+#define SYMGRAD_IS_PACKED 0x1
+#define SYMGRAD_IS_ALIGNED 0x100
 #define SYMGRAD_READ 0x101
 #define SYMGRAD_WRITE 0x501
 #define SYMGRAD_WARN 0x80000000u
 #define SYMGRAD_MOST 64
 #define SYMGRAD_BLOCK 8192
 #define SYMGRAD_ALIGNED __attribute__((aligned(64)))
+#define SYMGRAD_OWNED __attribute__((cleanup(symgrad_let_go))) /* let go of where its scope ends */
 
-static PyObject *symgrad_type, *symgrad_dtypes[%(dtypes)d];
+static PyObject *symgrad_type, *symgrad_pack, *symgrad_dtypes[%(dtypes)d];
 static symgrad_make *symgrad_new;
 
 struct symgrad_axes { int count; const Py_ssize_t *dims; };
 
 static inline PyObject *symgrad_again(PyObject *value) { Py_XINCREF(value); return value; }
+static void symgrad_let_go(PyObject **value) { Py_XDECREF(*value); }
 static inline PyObject *symgrad_none(PyObject *out) { return out == Py_None ? 0 : out; }
 
 /* An array of a dtype that lies as kernels read it, else 0. */
@@ -45,6 +49,50 @@ static inline struct symgrad_array *symgrad_read(PyObject *value, int dtype)
     struct symgrad_array *const array = (struct symgrad_array *)value;
     return (PyObject *)Py_TYPE(value) == symgrad_type && array->dtype == symgrad_dtypes[dtype]
         && (array->flags & SYMGRAD_READ) == SYMGRAD_READ ? array : 0;
+}
+
+/* The same, of elements of so many bytes; axes in the mask may have any step that is no less than
+   all behind the last one of these. */
+static struct symgrad_array *symgrad_rows(PyObject *value, int dtype, uint64_t mask, int64_t bytes)
+{
+    struct symgrad_array *const array = (struct symgrad_array *)value;
+    if ((PyObject *)Py_TYPE(value) != symgrad_type || array->dtype != symgrad_dtypes[dtype]
+        || !(array->flags & SYMGRAD_IS_ALIGNED)) return 0;
+    if (array->flags & SYMGRAD_IS_PACKED) return array;
+    int64_t usual = 1, least = 0;
+    for (int i = array->nd; i-- > 0; usual *= array->dims[i]) {
+        const int64_t step = array->strides[i]/bytes;
+        const int is_free = mask >> i & 1;
+        if (is_free && !least) least = usual;
+        if (array->strides[i] %% bytes) return 0;
+        if (array->dims[i] > 1 && (is_free ? step < least : step != usual)) return 0;
+    }
+    return array;
+}
+
+/* The same, or a small packed copy, which own holds.  Where out is given Python has to look whether
+   it overlaps what is copied. */
+static struct symgrad_array *symgrad_taken(
+    PyObject *value, int dtype, uint64_t mask, int64_t bytes, PyObject *out, PyObject **own)
+{
+    struct symgrad_array *const found = symgrad_rows(value, dtype, mask, bytes);
+    const struct symgrad_array *const array = (struct symgrad_array *)value;
+    if (found || out != Py_None || (PyObject *)Py_TYPE(value) != symgrad_type
+        || array->dtype != symgrad_dtypes[dtype]) return found;
+    for (int i = 0; i < array->nd; i++) bytes *= array->dims[i];
+    if (bytes >= %(large)d) return 0;
+    *own = PyObject_CallMethodObjArgs(value, symgrad_pack, NULL);
+    if (*own) return symgrad_read(*own, dtype);
+    PyErr_Clear();
+    return 0;
+}
+
+/* The step along an axis, in elements of so many bytes; usual: that of an array that is packed. */
+static inline int64_t symgrad_step(
+    const struct symgrad_array *array, int axis, int64_t usual, int64_t bytes)
+{
+    return array->flags & SYMGRAD_IS_PACKED || array->dims[axis] < 2 ? usual
+        : array->strides[axis]/bytes;
 }
 
 static inline int symgrad_has(const struct symgrad_array *array, int nd, const Py_ssize_t *dims)
@@ -291,6 +339,8 @@ static PyObject *symgrad_bind(PyObject *module, PyObject *args)
     if (version < 1 || version > 2 || api[2] != (void *)type) return symgrad_again(Py_None);
     symgrad_new = (symgrad_make *)api[94];
     symgrad_type = symgrad_again(type);
+    symgrad_pack = PyUnicode_InternFromString("copy");
+    if (!symgrad_pack) return 0;
     for (int i = 0; i < (int)(sizeof symgrad_dtypes/sizeof *symgrad_dtypes); i++)
         symgrad_dtypes[i] = symgrad_again(PyTuple_GetItem(dtypes, i));
     return symgrad_tuple(
@@ -299,13 +349,15 @@ static PyObject *symgrad_bind(PyObject *module, PyObject *args)
         PyCFunction_NewEx(&symgrad_calls[2], kinds, 0));
 }
 
-/* What is seen of an array: its address, its flags, and a new one of its dtype and shape. */
+/* What is seen of an array: its address, its flags, its strides, and a new one of its dtype and
+   shape. */
 static PyObject *symgrad_seen(PyObject *module, PyObject *value)
 {
     const struct symgrad_array *const array = (struct symgrad_array *)value;
     (void)module;
     return symgrad_tuple(
-        3, PyLong_FromVoidPtr(array->data), PyLong_FromLong(array->flags & SYMGRAD_WRITE),
+        4, PyLong_FromVoidPtr(array->data), PyLong_FromLong(array->flags & SYMGRAD_WRITE),
+        symgrad_tuple_of((struct symgrad_axes){array->nd, array->strides}),
         symgrad_new(symgrad_type, symgrad_again(array->dtype), array->nd, array->dims, 0, 0, 0, 0));
 }
 

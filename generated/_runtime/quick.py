@@ -54,6 +54,7 @@ def _bound(module: Any, kinds: tuple[type, ...]) -> Any:
 
 def _is_seen(module: Any, array: numpy.ndarray[Any, Any]) -> bool:
     """Does C see of an array what NumPy says of it?"""
-    address, flags, made = module.seen(array)
+    address, flags, strides, made = module.seen(array)
     same = made.shape == array.shape and made.dtype is array.dtype and made.flags.c_contiguous
-    return bool(same and address == array.ctypes.data and flags == array.flags.num & _WRITE)
+    lies = address == array.ctypes.data and strides == array.strides
+    return bool(same and lies and flags == array.flags.num & _WRITE)

@@ -127,7 +127,7 @@ class _Entry:
         taken = {array.name: array for array in kernel.inputs}
         for index, array in enumerate(case.inputs):
             value = f"PyTuple_GetItem(inputs, {index})"
-            self._line(_declared(f"in{index}", value, array, taken.get(array.name)))
+            self._declare(f"in{index}", value, array, taken.get(array.name))
         self._refuse(self._wrong_rank(index, array) for index, array in enumerate(case.inputs))
         self._sizes_of_inputs()
         self._refuse(self._differs())
@@ -239,7 +239,7 @@ class _Entry:
         parts = []
         for one in self.case.residuals:
             if one.source == "input":
-                parts.append(f"symgrad_again(PyTuple_GetItem(inputs, {one.position}))")
+                parts.append(f"symgrad_again((PyObject *)in{one.position})")
             elif one.source == "number":
                 place = self.numbers[one.array.name]
                 parts.append(f"symgrad_again(PyTuple_GetItem(numbers, {place}))")
@@ -328,9 +328,24 @@ class _Entry:
         self._together()
         self._limited()
 
+    def _declare(self, name: str, value: str, array: Array, taken: Array | None) -> None:
+        """Declare an array; ``taken``: as the kernel takes it, None where it does not.
+
+        Python says whether batch axes of any step are one.
+        """
+        free = taken.strides if taken is not None else ()
+        if taken is None or (free and array.batch is not None):
+            read = f"symgrad_read({value}, {_dtype(array)})"
+        else:
+            self._line(f"SYMGRAD_OWNED PyObject *own_{name} = 0;")
+            mask = sum(1 << axis for axis in free)
+            lies = f"{_dtype(array)}, {mask}, {_bytes(array)}"
+            read = f"symgrad_taken({value}, {lies}, out, &own_{name})"
+        self._line(f"struct symgrad_array *const {name} = {read};")
+
     def _read(self, name: str, value: str, array: Array, taken: Array) -> str:
         """Declare an array; what is so where it is not what a kernel takes."""
-        self._line(_declared(name, value, array, taken))
+        self._declare(name, value, array, taken)
         return f"!{name} || !symgrad_has({name}, {self._shape(array)})"
 
     # -- parts of functions
@@ -430,16 +445,6 @@ def _bytes(array: Array) -> str:
 
 def _array(value: str) -> str:
     return f"((struct symgrad_array *){value})"
-
-
-def _declared(name: str, value: str, array: Array, taken: Array | None) -> str:
-    """The declaration of an array; ``taken``: as the kernel takes it, None where it does not."""
-    free = taken.strides if taken is not None and array.batch is None else ()
-    mask = sum(1 << axis for axis in free)
-    read = f"symgrad_rows({value}, {_dtype(array)}, {mask}, {_bytes(array)})"
-    if not free:
-        read = f"symgrad_read({value}, {_dtype(array)})"
-    return f"struct symgrad_array *const {name} = {read};"
 
 
 def _limit(case: Case) -> int:

@@ -32,13 +32,15 @@ typedef PyObject *symgrad_make(
 #define SYMGRAD_MOST 64
 #define SYMGRAD_BLOCK 8192
 #define SYMGRAD_ALIGNED __attribute__((aligned(64)))
+#define SYMGRAD_OWNED __attribute__((cleanup(symgrad_let_go))) /* let go of where its scope ends */
 
-static PyObject *symgrad_type, *symgrad_dtypes[%(dtypes)d];
+static PyObject *symgrad_type, *symgrad_pack, *symgrad_dtypes[%(dtypes)d];
 static symgrad_make *symgrad_new;
 
 struct symgrad_axes { int count; const Py_ssize_t *dims; };
 
 static inline PyObject *symgrad_again(PyObject *value) { Py_XINCREF(value); return value; }
+static void symgrad_let_go(PyObject **value) { Py_XDECREF(*value); }
 static inline PyObject *symgrad_none(PyObject *out) { return out == Py_None ? 0 : out; }
 
 /* An array of a dtype that lies as kernels read it, else 0. */
@@ -66,6 +68,23 @@ static struct symgrad_array *symgrad_rows(PyObject *value, int dtype, uint64_t m
         if (array->dims[i] > 1 && (is_free ? step < least : step != usual)) return 0;
     }
     return array;
+}
+
+/* The same, or a small packed copy, which own holds.  Where out is given Python has to look whether
+   it overlaps what is copied. */
+static struct symgrad_array *symgrad_taken(
+    PyObject *value, int dtype, uint64_t mask, int64_t bytes, PyObject *out, PyObject **own)
+{
+    struct symgrad_array *const found = symgrad_rows(value, dtype, mask, bytes);
+    const struct symgrad_array *const array = (struct symgrad_array *)value;
+    if (found || out != Py_None || (PyObject *)Py_TYPE(value) != symgrad_type
+        || array->dtype != symgrad_dtypes[dtype]) return found;
+    for (int i = 0; i < array->nd; i++) bytes *= array->dims[i];
+    if (bytes >= %(large)d) return 0;
+    *own = PyObject_CallMethodObjArgs(value, symgrad_pack, NULL);
+    if (*own) return symgrad_read(*own, dtype);
+    PyErr_Clear();
+    return 0;
 }
 
 /* The step along an axis, in elements of so many bytes; usual: that of an array that is packed. */
@@ -320,6 +339,8 @@ static PyObject *symgrad_bind(PyObject *module, PyObject *args)
     if (version < 1 || version > 2 || api[2] != (void *)type) return symgrad_again(Py_None);
     symgrad_new = (symgrad_make *)api[94];
     symgrad_type = symgrad_again(type);
+    symgrad_pack = PyUnicode_InternFromString("copy");
+    if (!symgrad_pack) return 0;
     for (int i = 0; i < (int)(sizeof symgrad_dtypes/sizeof *symgrad_dtypes); i++)
         symgrad_dtypes[i] = symgrad_again(PyTuple_GetItem(dtypes, i));
     return symgrad_tuple(

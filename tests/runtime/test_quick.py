@@ -14,6 +14,7 @@ import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.lib.stride_tricks import as_strided
 
 import symgrad as sg
 from symgrad.abi import Array, Backward, Binding, Case, Kernel, Op, Residual, Value
@@ -231,10 +232,43 @@ def test_right_calls_are_taken(name: str) -> None:
         assert [one is not None for one in gradients] == list(wanted)
 
 
+def _windows(array: NDArray) -> NDArray:
+    """Rows that overlap."""
+    return as_strided(array, strides=(array.itemsize, array.itemsize))
+
+
+def _repeated(array: NDArray) -> NDArray:
+    """Rows that are one."""
+    return numpy.broadcast_to(array[0], array.shape)
+
+
+PACKED = [LAYOUTS[name] for name in ("fortran", "every other", "backwards", "misaligned")]
+
+
+@pytest.mark.parametrize("lay", [LAYOUTS["rows apart"], *PACKED, _windows, _repeated])
+def test_other_layouts_are_taken(lay: Callable[[NDArray], NDArray]) -> None:
+    """Rows that lie apart as they are; others packed, where there is no ``out`` to overlap."""
+    op = op_named("Matmul")
+    quick = op.module._quick
+    x, w = lay(numpy.arange(12.0).reshape(3, 4)), lay(numpy.arange(8.0).reshape(4, 2))
+    y, kept = quick.forward((x, w), None)
+    assert numpy.array_equal(y, x @ w)
+    as_it_is = lay is LAYOUTS["rows apart"]
+    assert [one is given for one, given in zip(kept, (x, w), strict=False)] == [as_it_is] * 2
+    assert numpy.array_equal(kept[0], x)
+    slope = lay(numpy.arange(6.0).reshape(3, 2))
+    grad_x, grad_w = quick.backward(kept, (slope,), None, None)
+    assert numpy.array_equal(grad_x, slope @ w.T)
+    assert numpy.array_equal(grad_w, x.T @ slope)
+    assert (quick.inference((x, w), numpy.empty((3, 2))) is not None) == as_it_is
+    assert quick.backward(kept, (slope,), None, (grad_x, grad_w)) is None
+
+
 def test_large_results_are_left_to_the_pool() -> None:
     op = op_named("Softplus")
     large = numpy.zeros((200, 200), "f4")
     assert op.module._quick.inference((large,), None) is None
+    assert op.module._quick.inference((large.T,), None) is None
     assert op.module._quick.inference((large,), numpy.empty_like(large)) is not None
 
 
@@ -249,19 +283,22 @@ def test_overlapping_memory_is_left_to_python() -> None:
 def test_calls_leave_no_references() -> None:
     op = op_named("Keep")
     x, mask = numpy.ones(3, "f4"), numpy.array([True, False, True])
-    wrong = numpy.ones(4, "f4")
+    wrong, apart = numpy.ones(4, "f4"), numpy.ones(6, "f4")[::2]
 
     def calls() -> None:
         out = numpy.empty(3, "f4"), numpy.empty(3, bool)
         bad = out[0], wrong
-        for inputs, into in itertools.product(((x, mask), (wrong, mask)), (None, out, bad)):
+        for inputs, into in itertools.product(
+            ((x, mask), (wrong, mask), (apart, mask), (apart, wrong)), (None, out, bad)
+        ):
             op.module._quick.inference(inputs, into)
             found = op.module._quick.forward(inputs, into)
             if found is not None:
                 op.module._quick.backward(found[1], (x, None), None, None)
+                op.module._quick.backward(found[1], (apart, None), None, None)
                 op.module._quick.backward(found[1], (wrong, None), None, (x, None))
 
-    counted = (x, mask, wrong, None, x.dtype, mask.dtype, op.module.Residuals)
+    counted = (x, mask, wrong, apart, None, x.dtype, mask.dtype, op.module.Residuals)
     calls()
     gc.collect()
     before = [sys.getrefcount(one) for one in counted]
