@@ -19,6 +19,7 @@ from numpy.lib.stride_tricks import as_strided
 import symgrad as sg
 from symgrad.abi import Array, Backward, Binding, Case, Kernel, Op, Residual, Value
 from symgrad.errors import SymgradError
+from symgrad.runtime.batches import OverBatch
 from symgrad.runtime.entry import entry
 from symgrad.runtime.op import CompiledOp, shipped_op
 from symgrad.runtime.quick import nothing
@@ -71,6 +72,8 @@ def values(array: Array, sizes: dict[str, int], seed: int) -> NDArray:
 def flat(result: Any) -> list[Any]:
     if isinstance(result, tuple):
         return [type(result).__name__, *(part for one in result for part in flat(one))]
+    if isinstance(result, OverBatch):
+        return [result.batch, *flat(result.residuals)]
     if isinstance(result, numpy.ndarray):
         return [result.shape, str(result.dtype), result.flags.writeable, result.tobytes()]
     return [result]
