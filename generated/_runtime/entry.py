@@ -3,6 +3,8 @@
 In: an ``Op``.  Out: C text behind that of ``binding``, or none.
 
 It serves what the straight-line code of a wrapper serves, with small results, and does the same.
+Arrays whose rows lie apart go to the kernels that take them, and small ones of other layouts as
+copies, as ``Caller`` has it.
 Of a call that is anything else it returns None, and explains nothing: that is for Python.  The
 functions follow ``Caller``: ``inference(inputs, out, numbers)``, ``forward(inputs, out, numbers)``,
 ``backward(residuals, cotangents, needs_input_grad, out)``.

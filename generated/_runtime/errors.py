@@ -147,6 +147,13 @@ class TraceError(SymgradError):
         self.number, self.gradient, self.rank = number, gradient, rank
 
 
+def says_sizes(error: SymgradError) -> bool:
+    """Does it say for which sizes it would not occur?"""
+    if not isinstance(error, TraceError):
+        return False
+    return bool(error.equal or error.multiple or error.parted or error.number is not None)
+
+
 class OperationError(TraceError):
     """An operation of symgrad failed on what it was given: that says nothing of the Function."""
 

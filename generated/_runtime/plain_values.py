@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from types import BuiltinFunctionType, FunctionType
@@ -67,6 +68,14 @@ def stated(values: Iterable[tuple[str, str]], presences: Sequence[str] = ()) -> 
     parts = [", ".join(f"{name} = {text}" for name, text in values), *presences]
     words = "; for ".join(filter(None, parts))
     return f" for {words}" if words else ""
+
+
+def either(texts: Iterable[str]) -> str:
+    """``-1 or 0 or 2``: the texts of values, numbers in their order."""
+    found = list(texts)
+    with suppress(ValueError):
+        found.sort(key=float)
+    return " or ".join(found)
 
 
 def literal(value: Any) -> str | None:
