@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from symgrad.codegen.emit.kernel import emit_kernel
 from symgrad.codegen.program.definitions import build_program
 from symgrad.codegen.program.joined import as_sum, products
 from symgrad.codegen.schedule.items import PRODUCT, Items
@@ -73,6 +75,15 @@ def test_the_lanes_are_inside(name: str) -> None:
                     a for pair in products(item.body) for f in pair for a in f.indices[-1].axes
                 }
                 assert item.axes[-1] in lasts, (kernel.name, item.axes)
+
+
+def test_between_its_ends_a_row_has_no_conditions() -> None:
+    body = emit_kernel(_kernels("one axis")["op_backward"].graph, "k").view.body
+    parts = re.findall(r"for \(int64_t (\w+) = (\w+); \1 < (\w+); \1\+\+\) {\n([^{}]*)}", body)
+    asked = {(start, stop): "?" in text for _, start, stop, text in parts}
+    assert asked["0", "low"]
+    assert asked["high", "m"]
+    assert not asked["low", "high"]
 
 
 def test_products_of_matrices_stay_with_the_blas() -> None:

@@ -209,6 +209,11 @@ def least(first: Expression, second: Expression) -> Expression:
     return Text(f"MIN({expression_text(first)}, {expression_text(second)})")
 
 
+def greatest(first: Expression, second: Expression) -> Expression:
+    """The greater of two numbers."""
+    return Text(f"MAX({expression_text(first)}, {expression_text(second)})")
+
+
 def within(expression: Expression, least: int) -> str:
     """An expression as an operand: in parentheses where it binds looser than ``least``."""
     text = expression_text(expression)

@@ -32,6 +32,7 @@ from symgrad.codegen.emit.scalars import ScalarWriter
 from symgrad.codegen.emit.spelling import truth
 from symgrad.codegen.program.definitions import Definition, KernelProgram
 from symgrad.codegen.program.patterns import Scan, Scatter
+from symgrad.codegen.program.rewrite import conjuncts
 from symgrad.codegen.schedule.items import (
     CHECK,
     KEEP,
@@ -48,7 +49,7 @@ from symgrad.codegen.schedule.loops import Entry, Loop
 from symgrad.codegen.schedule.scheduler import bodies
 from symgrad.codegen.schedule.storage import Storage
 from symgrad.ir.dim import Atom, Axis, Dim
-from symgrad.ir.expr import Access, Call, Expr, Literal, Reduce, postorder
+from symgrad.ir.expr import Access, Call, Expr, Literal, Reduce, postorder, rebuild
 
 
 class Nests:
@@ -56,7 +57,7 @@ class Nests:
 
     ``arrays``: where the values that are arrays lie; ``variables`` and ``flags``: what reductions
     accumulate in; ``ranges``: of axes of which only a part is run through; ``joins``: what a
-    reduction of such a part is taken into.
+    reduction of such a part is taken into; ``assumed``: conditions that hold where it is written.
     """
 
     def __init__(self, context: EmitContext, program: KernelProgram, storage: Storage) -> None:
@@ -72,6 +73,7 @@ class Nests:
         self.sums = Sums(self.scalars, self.ranges)
         self.running = Scans(context, self.scalars)
         self.joins: dict[Item, Expression] = {}
+        self.assumed: frozenset[Expr] = frozenset()
         self.items = {item.value: item for item in storage.paths if item.value is not None}
         self._complete: set[Item] = set()
 
@@ -294,11 +296,27 @@ class Nests:
         for item in todo:
             if item in self.storage.overwrites:
                 self._load_before(self.storage.overwrites[item])
-        roots = [(item, root) for item in todo for root in roots_of(item)]
+        roots = [(item, self._decided(root)) for item in todo for root in roots_of(item)]
         found = iter(self.scalars.write([root for _, root in roots]) if roots else ())
         for item in todo:
             values = [next(found) for _ in roots_of(item)]
             self._statement(item, values)
+
+    def _decided(self, root: Expr) -> Expr:
+        """An expression without the conditions that are known to hold."""
+        pool = self.program.pool
+
+        def rule(expr: Expr, new: Mapping[Expr, Expr]) -> Expr | None:
+            if not isinstance(expr, Call) or expr.function != "where":
+                return None
+            parts = conjuncts(expr.operands[0])
+            rest = [one for one in parts if one not in self.assumed]
+            chosen, other = (new[one] for one in expr.operands[1:])
+            if len(rest) == len(parts):
+                return None
+            return pool.select(pool.conjunction(rest), chosen, other)
+
+        return rebuild(pool, [root], rule)[root] if self.assumed else root
 
     def _load_before(self, item: Item) -> None:
         """Load a value that lives in an output which is about to be written."""

@@ -27,6 +27,7 @@ from symgrad.codegen.emit.ctree import (
     Statement,
     Text,
     expression_text,
+    greatest,
     least,
     name,
     number,
@@ -36,11 +37,13 @@ from symgrad.codegen.emit.groups import Groups, Tiles, parallel_clause
 from symgrad.codegen.emit.nests import Nests
 from symgrad.codegen.emit.reductions import SUM_BLOCK
 from symgrad.codegen.schedule.alternative import Alternative, alternative_storage
+from symgrad.codegen.schedule.borders import find_borders
 from symgrad.codegen.schedule.interchange import Interchanged, interchanged_storage
 from symgrad.codegen.schedule.items import PRODUCT, Item
 from symgrad.codegen.schedule.loops import Entry, Loop
 from symgrad.codegen.schedule.rows import Rows
 from symgrad.ir.dim import Axis, Dim
+from symgrad.ir.expr import Expr
 
 
 class OuterLoops:
@@ -245,7 +248,7 @@ class OuterLoops:
         indices = self._indices(rows.axes, variable) if not rows.single else []
 
         def write() -> None:
-            self.nests.entries(rows.body, self.nests.loop)
+            self._row(rows)
             body = self.scalars.scope.statements
             words = set(re.findall(r"\w+", statements_text(body)))
             body[:0] = [index for index in indices if index.name in words]
@@ -256,6 +259,32 @@ class OuterLoops:
         loop, bounds = Loop(rows.axes[-1], rows.body), (variable, start, stop)
         axes = frozenset(rows.axes)
         return [self.nests.run(loop, bounds, axes, write, short=short, simd=side_by_side)]
+
+    def _row(self, rows: Rows) -> None:
+        """What is done for each row: at its ends, and between these."""
+        nests = self.nests
+        borders = find_borders(rows, nests.storage)
+        if borders is None:
+            nests.entries(rows.body, nests.loop)
+            return
+        first, last = Dim.of(0), borders.lane.extent
+        low = high = Dim.of(0)
+        if borders.low != first:
+            value = least(self.context.dim(last), self.context.dim(borders.low))
+            low = self.context.symbol(self.scalars.variable("const int64_t", "low", value))
+        value = greatest(self.context.dim(low), self.context.dim(borders.high))
+        high = self.context.symbol(self.scalars.variable("const int64_t", "high", value))
+        for start, stop, assumed in (
+            (first, low, frozenset[Expr]()), (low, high, borders.conditions),
+            (high, last, frozenset[Expr]()),
+        ):  # fmt: skip
+            if start == stop:
+                continue
+            nests.ranges[borders.lane], nests.assumed = (start, stop), assumed
+            part = nests.inside(frozenset(), lambda: nests.entries(rows.body, nests.loop))
+            self.scalars.add(Block(tuple(part)))
+        del nests.ranges[borders.lane]
+        nests.assumed = frozenset()
 
     def _indices(self, axes: Sequence[Axis], variable: str) -> list[Declare]:
         """The single indices, from the number of a row."""

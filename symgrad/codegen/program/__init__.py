@@ -1,6 +1,7 @@
 """A graph as definitions in index notation.
 
 ``equations`` puts each node in index notation, ``axes`` finds the loops that are the same,
-``materialise`` chooses what becomes an array, ``definitions`` makes the program of a kernel of it,
-and ``collapse`` makes one axis of those that always go together.
+``materialise`` chooses what becomes an array, ``joined`` makes one sum of those over the places of
+a window, ``definitions`` makes the program of a kernel of it, and ``collapse`` makes one axis of
+those that always go together.
 """

@@ -59,10 +59,10 @@ class Guards:
         if isinstance(expr, Call) and _is_choice(expr):
             condition, chosen, other = expr.operands
             if not self._safe(condition, facts) or not self._safe(
-                chosen, (*facts, *_facts(condition, holds=True))
+                chosen, (*facts, *facts_of(condition, holds=True))
             ):
                 return False
-            return self._safe(other, (*facts, *_facts(condition, holds=False)))
+            return self._safe(other, (*facts, *facts_of(condition, holds=False)))
         return all(self._safe(arg, facts) for arg in expr.args)
 
     def _own(self, expr: Expr, facts: Nonnegative) -> bool:
@@ -107,7 +107,7 @@ def _follows(target: Dim, facts: Nonnegative) -> bool:
     return any((target - fact).at_least(0, least_size=1) for fact in facts)
 
 
-def _facts(condition: Expr, *, holds: bool) -> Nonnegative:
+def facts_of(condition: Expr, *, holds: bool) -> Nonnegative:
     """What is at least 0 where ``condition`` holds, or where it does not."""
     parts = conjuncts(condition)
     if not holds and len(parts) > 1:

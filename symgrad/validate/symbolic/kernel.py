@@ -30,7 +30,7 @@ from symgrad.validate.symbolic.definitions import Defined, without_definitions
 from symgrad.validate.symbolic.exact import Exact
 from symgrad.validate.symbolic.integers import Integers
 from symgrad.validate.symbolic.machine import WORKSPACE, Machine, Pointer, Typed, alternatives
-from symgrad.validate.symbolic.memory import Array, NotShown
+from symgrad.validate.symbolic.memory import Array, MaybeWritten, NotShown
 from symgrad.validate.symbolic.normal import Reals
 from symgrad.validate.symbolic.overflow import Limits, Reach
 from symgrad.validate.symbolic.values import Values
@@ -44,6 +44,8 @@ _RANGES = {
 }
 
 
+_MOST_ENDS = 6
+"""Ends of writes that one element of an output lies before or behind."""
 _Side = tuple[Node, Dim, str]
 """An index, the size of the axis that it is a place in, and ``lt`` or ``ge`` for its ends."""
 
@@ -385,22 +387,38 @@ class _Path:
         return axes, tuple(Dim.of(0 if extent == 1 else axis) for axis, extent in pairs)
 
     def _check_output(self, name: str, node: Node, lowering: Lowering, written: Written) -> None:
+        """An output is its formula: everywhere, or before and behind each end of what wrote it."""
         axes, place = self._place(node)
-        with self.integers.given(*(fact for axis in axes for fact in self.integers.range_of(axis))):
-            if self.integers.contradictory:
-                return
-            found = self.machine.element(name, self._flat(name, place))
-            wanted = self._flattened(lowering, lowering.element(node, place))
-            reals = written.reals
-            got, want = reals.normal(found), reals.normal(wanted)
-            if got != want:
-                raise NotShown(
-                    f"{name} was not shown to be its formula:\n  C       {got}\n  formula {want}"
-                )
-            for one in (found, *self.machine.checked):
-                check_defined(self.values, reals, one, wanted, name)
-            check_decisions(self.values, written, found, wanted, name)
-            written.compare(found, wanted)
+        ranges = [fact for axis in axes for fact in self.integers.range_of(axis)]
+        cases: list[tuple[Dim, ...]] = [()]
+        while cases:
+            facts = cases.pop()
+            own = written.alike() if facts else written
+            try:
+                with self.integers.given(*ranges, *facts):
+                    self._check_element(name, node, place, lowering, own)
+            except MaybeWritten as unknown:
+                if len(facts) >= _MOST_ENDS:
+                    raise
+                cases += [(*facts, unknown.end), (*facts, -unknown.end - 1)]
+
+    def _check_element(
+        self, name: str, node: Node, place: Sequence[Dim], lowering: Lowering, written: Written
+    ) -> None:
+        if self.integers.contradictory:
+            return
+        found = self.machine.element(name, self._flat(name, place))
+        wanted = self._flattened(lowering, lowering.element(node, place))
+        reals = written.reals
+        got, want = reals.normal(found), reals.normal(wanted)
+        if got != want:
+            raise NotShown(
+                f"{name} was not shown to be its formula:\n  C       {got}\n  formula {want}"
+            )
+        for one in (found, *self.machine.checked):
+            check_defined(self.values, reals, one, wanted, name)
+        check_decisions(self.values, written, found, wanted, name)
+        written.compare(found, wanted)
 
     def _flat(self, name: str, place: Sequence[Dim]) -> Dim:
         strides = self.machine.arrays[name].strides if place else ()

@@ -52,6 +52,7 @@ from symgrad.validate.symbolic.definitions import Defined
 from symgrad.validate.symbolic.integers import (
     TRIPS,
     Integers,
+    coefficient,
     greatest,
     least,
     put,
@@ -62,6 +63,7 @@ from symgrad.validate.symbolic.memory import (
     OUTSIDE,
     Array,
     Frame,
+    MaybeWritten,
     NotShown,
     Write,
     before,
@@ -69,6 +71,7 @@ from symgrad.validate.symbolic.memory import (
     is_before,
     lies_within,
     match,
+    open_end,
     owner_of,
     renamed,
 )
@@ -506,10 +509,7 @@ class Machine:
             if write.array == name:
                 found = match(self.integers, write, address)
                 if found is None:
-                    raise NotShown(
-                        f"{_shown(name)}[{address}] is read, and line {write.line} may have "
-                        "written it or not"
-                    )
+                    raise self._maybe(write, address)
                 if found is not OUTSIDE:
                     assert isinstance(found, dict)
                     if write.value is None:
@@ -527,6 +527,15 @@ class Machine:
         self._check(name, address, "read")
         tensor = before(level, name)
         return self.values.pool.access(tensor, (address,), self._dtype(self.arrays[name]))
+
+    def _maybe(self, write: Write, address: Dim) -> NotShown:
+        reason = (
+            f"{_shown(write.array)}[{address}] is read, and line {write.line} may have written it"
+            " or not"
+        )
+        with self.integers.given(*(f for a in address.axes for f in self.integers.range_of(a))):
+            end = open_end(self.integers, write, address)
+        return NotShown(reason) if end is None else MaybeWritten(reason, end)
 
     def _is_nowhere(self, axes: Iterable[Axis]) -> bool:
         """Is one of these axes empty, so that nothing is read or written?"""
@@ -1471,10 +1480,23 @@ class Summary:
         moved = renamed(other, fresh)
         gap = moved.address - one.address
         with self._integers.given(Dim.of(later) - Dim.of(self._axis) - 1):
-            if not (self._integers.entails(gap - 1) or self._integers.entails(-gap - 1)):
+            if self._integers.entails(gap - 1) or self._integers.entails(-gap - 1):
+                return
+            if self._is_ahead(gap, later):
+                return
+            if match(self._integers, moved, one.address) is not OUTSIDE:
                 raise NotShown(
                     f"two iterations may write one element of {_shown(one.array)}", one.line
                 )
+
+    def _is_ahead(self, gap: Dim, later: Axis) -> bool:
+        """Is a gap at least 1 where it is least, one iteration later?"""
+        step = coefficient(gap, later)
+        if step is None:
+            return False
+        nearest = gap - step * (Dim.of(later) - Dim.of(self._axis) - 1)
+        fixed = nearest.atoms.isdisjoint((later, self._axis))
+        return fixed and self._integers.entails(step) and self._integers.entails(nearest - 1)
 
     # -- what was read from before the iteration
 

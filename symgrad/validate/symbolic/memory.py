@@ -29,6 +29,14 @@ class NotShown(Exception):
         self.line = line
 
 
+class MaybeWritten(NotShown):
+    """An element may have been written or not; which, ``end >= 0`` or ``end < 0`` may tell."""
+
+    def __init__(self, reason: str, end: Dim) -> None:
+        super().__init__(reason)
+        self.end = end
+
+
 @dataclass(frozen=True)
 class Array:
     """What a pointer points into.
@@ -219,16 +227,57 @@ def _match(integers: Integers, write: Write, address: Dim) -> Match:
         found = digits(integers, ordered, rest)
         if found is None:
             continue
-        found = _carried(integers, ordered, found)
-        mapping: dict[Atom, Dim] = dict(found.items())
-        extents = [(found[axis], put(axis.extent, mapping)) for axis in write.axes]
-        if all(integers.within(value, extent) for value, extent in extents):
-            return found
-        if any(integers.outside(value, extent) for value, extent in extents) and _unique(
-            integers, ordered, found
-        ):
-            return OUTSIDE
+        for made in _rows_apart(ordered, _carried(integers, ordered, found)):
+            extents = _extents(write, made)
+            if all(integers.within(value, extent) for value, extent in extents):
+                return made
+            if any(integers.outside(value, extent) for value, extent in extents) and _unique(
+                integers, ordered, made
+            ):
+                return OUTSIDE
+            if _beside(integers, ordered, *extents[write.axes.index(ordered[-1][0])]):
+                return OUTSIDE
     return OUTSIDE if _apart(integers, write, address) else None
+
+
+def open_end(integers: Integers, write: Write, address: Dim) -> Dim | None:
+    """An end of the innermost axis of a write that an address may lie before or behind."""
+    base = put(write.address, {axis: Dim.of(0) for axis in write.axes})
+    try:
+        ordered = strides(write.axes, write.address)
+    except NotShown:
+        return None
+    found = _terms_digits(integers, ordered, address - base) if ordered else None
+    for made in _rows_apart(ordered, found) if found else ():
+        *outer, (value, extent) = (
+            (made[axis], put(axis.extent, dict(made.items()))) for axis, _ in ordered
+        )
+        if all(integers.within(*one) for one in outer):
+            ends = (value, extent - 1 - value)
+            return next((one for one in ends if not _is_known(integers, one)), None)
+    return None
+
+
+def _is_known(integers: Integers, end: Dim) -> bool:
+    return integers.entails(end) or integers.entails(-end - 1)
+
+
+def _rows_apart(
+    ordered: Sequence[tuple[Axis, Dim]], digits: dict[Axis, Dim]
+) -> Iterator[dict[Axis, Dim]]:
+    """The digits, and those with one more, or one less, of the last row: the same address."""
+    yield digits
+    if len(ordered) > 1:
+        (row, long), (place, step) = ordered[-2:]
+        if (ratio := long.exact_quotient(step)) is not None:
+            for sign in (1, -1):
+                yield {**digits, row: digits[row] + sign, place: digits[place] - sign * ratio}
+
+
+def _extents(write: Write, digits: Mapping[Axis, Dim]) -> list[tuple[Dim, Dim]]:
+    """Each axis of a write as the digits have it, and how long it is there."""
+    mapping: dict[Atom, Dim] = dict(digits.items())
+    return [(digits[axis], put(axis.extent, mapping)) for axis in write.axes]
 
 
 def _terms_digits(
@@ -300,6 +349,26 @@ def _unique(
         if not _wider(integers, step, inner):
             return False
     return integers.entails(ordered[-1][1] - 1)
+
+
+def _beside(
+    integers: Integers, ordered: Sequence[tuple[Axis, Dim]], value: Dim, extent: Dim
+) -> bool:
+    """Does no place of the innermost axis make the address, in this row or another?
+
+    Steps from row to row are multiples of ``row``, and each place is nearer than that.
+    """
+    *outer, (axis, step) = ordered
+    if not integers.outside(value, extent) or not integers.entails(step - 1):
+        return False
+    if not axis.extent.atoms.isdisjoint({one for one, _ in outer}):
+        return False
+    if not outer:
+        return True
+    row = outer[-1][1]
+    return all(width.exact_quotient(row) is not None for _, width in outer) and all(
+        integers.entails(row - 1 - far * step) for far in (value, extent - 1 - value)
+    )
 
 
 def _apart(integers: Integers, write: Write, address: Dim) -> bool:

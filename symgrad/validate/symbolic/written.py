@@ -81,6 +81,12 @@ class Written:
             self._of_split,
         )  # fmt: skip
 
+    def alike(self) -> Written:
+        """The same, where more is known: what it finds is found here."""
+        other = Written(self._values, Reals(self._values), self._floats)
+        other._found = self._found
+        return other
+
     @property
     def differences(self) -> set[str]:
         """Those of all outputs that were compared."""
