@@ -92,6 +92,7 @@ from symgrad.shapes.sizes import (
 )
 
 T = TypeVar("T")
+_SHAPES = ("input", "constant", "expand", "reshape", "permute")
 ODD_PRICE = 2
 FAILING_PRICE = 100
 RAISING_PRICE = 10
@@ -664,9 +665,11 @@ class _Search:
         """The same with a tensor that is repeated along an axis, where backward sums over that.
 
         It has the size 1 there, or lacks axes in front, beside a tensor of the shape found.  Each
-        gradient has to have the shape of its argument: then backward is written for such calls.
+        gradient has to have the shape of its argument, and backward does something for it that it
+        does not do for the shape found: then it is written for such calls.
         """
         shapes = Counter(spec.dims for spec in found.specs if spec is not None)
+        usual = None
         for at, (one, spec) in enumerate(zip(found.chosen, found.specs, strict=True)):
             if not (_is_float(one) and one.rank and spec) or shapes[spec.dims] < 2:
                 continue
@@ -678,7 +681,10 @@ class _Search:
                     specs=_put(found.specs, at, replace(spec, dims=dims)),
                 )
                 graphs, _ = self._trace(other)
-                if graphs is not None and _refusal(graphs) is None and _fits(graphs):
+                if graphs is None or _refusal(graphs) is not None or not _fits(graphs):
+                    continue
+                usual = usual or _done(self._trace(found)[0])
+                if _done(graphs) - usual:
                     yield other
 
     def _as_written(self, trial: _Trial) -> Request:
@@ -1098,6 +1104,19 @@ def _summed(graphs: FunctionGraphs) -> frozenset[str]:
         if _tensors(ancestors(gradients, numbers)) <= {name} and _tensors(ancestors(numbers)):
             found.add(name)
     return frozenset(found)
+
+
+def _done(graphs: FunctionGraphs | None) -> Counter[str]:
+    """How often each operation makes gradients, but for those that change shapes alone.
+
+    Of several cases, the least: what is done for some sizes alone does not count.
+    """
+    found: Counter[str] | None = None
+    for case in graphs.cases if graphs is not None else ():
+        roots = [one.node for one in case.gradients if one.node is not None]
+        done = Counter(node.op for node in ancestors(roots) if node.op not in _SHAPES)
+        found = done if found is None else found & done
+    return found or Counter()
 
 
 def _tensors(nodes: Iterable[Node]) -> set[str]:

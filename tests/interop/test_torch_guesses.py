@@ -560,6 +560,26 @@ def test_a_backward_that_is_written_for_equal_shapes_is_judged_for_these() -> No
     assert not any("1" in shapes for shapes in report.beside)
 
 
+class Divergence(FUNCTION):
+    """The gradients have their arguments' shapes, whatever these are: nothing is taken back."""
+
+    @staticmethod
+    def forward(ctx: Any, mean: Any, log: Any) -> Any:
+        ctx.save_for_backward(mean, log)
+        return (mean.pow(2) + log.exp() - log - 1).sum(1).mean(0) / 2
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        mean, log = ctx.saved_tensors
+        return g * mean / mean.shape[0], g * (log.exp() - 1) / 2 / mean.shape[0]
+
+
+def test_gradients_of_the_right_shape_by_themselves_are_not_written_for_repeated_tensors() -> None:
+    report = judged(Divergence)
+    assert str(report.verdict) == "PROVED"
+    assert not any("1" in shapes for shapes in report.beside)
+
+
 class Pairs(FUNCTION):
     """A function of rows, which takes a vector by accident: its gradient has two axes then."""
 
