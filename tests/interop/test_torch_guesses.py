@@ -560,7 +560,7 @@ def test_a_backward_that_is_written_for_equal_shapes_is_judged_for_these() -> No
     assert not any("1" in shapes for shapes in report.beside)
 
 
-class Divergence(FUNCTION):
+class TwoParts(FUNCTION):
     """The gradients have their arguments' shapes, whatever these are: nothing is taken back."""
 
     @staticmethod
@@ -575,7 +575,7 @@ class Divergence(FUNCTION):
 
 
 def test_gradients_of_the_right_shape_by_themselves_are_not_written_for_repeated_tensors() -> None:
-    report = judged(Divergence)
+    report = judged(TwoParts)
     assert str(report.verdict) == "PROVED"
     assert not any("1" in shapes for shapes in report.beside)
 
