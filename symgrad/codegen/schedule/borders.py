@@ -54,6 +54,10 @@ def find_borders(rows: Rows, storage: Storage) -> Borders | None:
     high = next((one for one in highs if all((other - one).at_least(0) for other in highs)), None)
     if low is None or high is None or not conditions:
         return None
+    if low == 1:
+        low = low + 1  # a loop of one place is none
+    if lane.extent - high == 1:
+        high = high - 1
     return Borders(lane, low, high, frozenset(conditions))
 
 
