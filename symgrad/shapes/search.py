@@ -7,6 +7,7 @@ there are no others; a number or integers for what gets a gradient, only where f
 nothing else: a gradient that is summed too far fits a number, and that of integers is ignored.
 For the same reason a plain value stands for an argument only where tensors get no gradient.
 Nothing is chosen by a verdict, since that would prefer shapes for which a mistake does not show.
+What backward alone reads is what backward takes, since its true gradient is 0.
 What forward and backward accept beside the cheapest shapes, with other ranks, is found too.
 """
 
@@ -56,6 +57,7 @@ from symgrad.frontend.request import (
 )
 from symgrad.frontend.session import as_symgrad_error, refuses_sizes
 from symgrad.frontend.spec import TensorSpec
+from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.frontend.trace import trace_request
 from symgrad.frontend.unsupported import MissingOperationError
 from symgrad.ir.dim import Dim, Size
@@ -100,11 +102,14 @@ RAISING_PRICE = 10
 NUMBER_PRICE = 2 * FAILING_PRICE
 """Of a number, or of integers, that get a gradient: more than that of a backward that fails."""
 _UNPACKED = re.compile(r"not enough values to unpack \(expected (\d), got (\d)\)")
+_BEYOND = re.compile(r"axis (\d) is out of range for a tensor with (\d) ax[ie]s")
 MISTAKE_PRICE = 1
 """A gradient of the right rank and the wrong sizes is rather a mistake than a wrong guess."""
 SHOWN_ERRORS = 3
 FITTING_TRIALS = 12
 """How many shapes near to some are tried, since these do not fit backward."""
+READING_TRIALS = 80
+"""How many calls are spent on what backward alone reads, where it raises."""
 NONE: frozenset[str] = frozenset()
 BOTH = (True, False)
 
@@ -206,6 +211,8 @@ class _Search:
             raise self.many_cases or self._nothing()
         if found.failing and self.guest is not None:
             found = self._as_returned(found)
+        if found.raising:
+            found = self._as_read(found)
         if not found.failing:
             found = self._with_tensors(found)
         guess = self._presences(found)
@@ -249,12 +256,14 @@ class _Search:
         """The nearest shapes for which backward runs, and each gradient has its argument's shape.
 
         They are near if two sizes are one that meet in backward, a size is a number that backward
-        asks for, a tensor has an axis less, or tensors have as many axes as backward takes their
-        shapes apart into.  If none of these fit, the cheapest do that were tried.
+        asks for, a tensor has an axis less, all sizes that Python has to know are one number, or
+        tensors have as many axes as backward names or takes their shapes apart into.  If none of
+        these fit, the cheapest do that were tried.
         """
         todo, seen, single = deque([found]), {found.specs}, 0
+        last = self.trials + READING_TRIALS
         for _ in range(FITTING_TRIALS):
-            if not todo:
+            if not todo or self.trials >= last:
                 break
             trial = todo.popleft()
             graphs, _ = self._trace(trial)
@@ -265,6 +274,8 @@ class _Search:
             elif _fits(graphs) and _single(graphs) <= single:
                 return trial
             for other in self._near(trial, graphs):
+                if self.trials >= last:
+                    break
                 if other.specs not in seen:
                     seen.add(other.specs)
                     todo.append(other)
@@ -304,9 +315,11 @@ class _Search:
             }  # fmt: skip
             if asked and case.problem is None:
                 yield replace(trial, specs=substituted(trial.specs, trial.guessed, asked))
+        yield from self._at_one_number(trial)
         longer = self._as_unpacked(trial, problem)
         if longer is not None:
             yield longer
+            yield self._as_returned(longer)
         for place, (unknown, one) in enumerate(zip(self.unknowns, trial.chosen, strict=True)):
             if one.rank is not None and one.rank > 1 and _is_float(one):  # all fits a number
                 rank = one.rank - 1
@@ -317,12 +330,32 @@ class _Search:
                 if shorter is not None:
                     yield shorter
 
+    def _at_one_number(self, trial: _Trial) -> Iterator[_Trial]:
+        """With one number for all sizes that Python has to know: a window may have to fit.
+
+        The shapes name it, since backward is known to fail at others.
+        """
+        for value in (3, 2) if trial.tried else ():
+            specs = trial.specs
+            for at, axis in itertools.chain(*trial.tried):
+                spec = specs[at]
+                assert spec is not None
+                if spec.dims[axis].constant is not None:
+                    dims = _put(spec.dims, axis, Dim.of(value))
+                    specs = _put(specs, at, replace(spec, dims=dims))
+            yield replace(trial, specs=specs, tried=frozenset())
+
     def _as_unpacked(self, trial: _Trial, problem: SymgradError | None) -> _Trial | None:
-        """With as many axes as backward takes a shape apart into (``b, h, n, d = x.shape``)."""
-        counts = _UNPACKED.search(str(problem)) if problem is not None else None
-        if counts is None:
+        """With as many axes as backward takes a shape apart into, or names."""
+        text = str(problem)
+        if counts := _UNPACKED.search(text):  # b, h, n, d = x.shape
+            wanted, had = int(counts[1]), int(counts[2])
+        elif counts := _BEYOND.search(text):  # g.sum((0, 2, 3))
+            ranks = [one.rank or 0 for one in trial.chosen]
+            had = int(counts[2]) if int(counts[2]) in ranks else max(ranks)
+            wanted = min(max(int(counts[1]) + 1, named_axes(self.function)), MOST_UNPACKED)
+        else:
             return None
-        wanted, had = int(counts[1]), int(counts[2])
         chosen = tuple(
             replace(one, rank=wanted, price=_price_of(unknown, wanted)) if one.rank == had else one
             for unknown, one in zip(self.unknowns, trial.chosen, strict=True)
@@ -352,6 +385,83 @@ class _Search:
                 chosen[place] = replace(one, rank=rank, price=_price_of(unknown, rank))
         other = None if tuple(chosen) == found.chosen else self._tried(tuple(chosen))
         return found if other is None or other.failing else other
+
+    # -- what backward alone reads
+
+    def _as_read(self, found: _Trial) -> _Trial:
+        """The same with what backward alone reads as it does: other axes, an index, a plain value.
+
+        Forward takes anything for it, and its true gradient is 0: that hides no mistake.  Raises
+        SpecError where backward asks for a part of it that neither tensors nor numbers have.
+        """
+        todo, seen, last = deque([found]), {found.chosen}, self.trials + READING_TRIALS
+        met: set[str] = set()
+        while todo:
+            trial = todo.popleft()
+            graphs, _ = self._trace(trial)
+            if graphs is None:
+                continue
+            problem = _problem(graphs)
+            self._refuse_parts(trial, problem)
+            for chosen in self._read_otherwise(trial, graphs):
+                if self.trials >= last:
+                    return found
+                if chosen in seen:
+                    continue
+                seen.add(chosen)
+                other = self._tried(chosen)
+                if other is None or other.hidden:
+                    continue
+                if not other.raising and other.failing <= MISTAKE_PRICE:
+                    return other
+                again, _ = self._trace(other)
+                after = again and _problem(again)
+                if after and str(after) not in {*met, str(problem)}:  # it came further
+                    met.add(str(after))
+                    todo.append(other)
+        return found
+
+    def _refuse_parts(self, trial: _Trial, problem: SymgradError | None) -> None:
+        """Raises SpecError where backward asks a number for what neither numbers nor tensors have.
+
+        What is saved is a tensor: that backward asks it for too much is a mistake.
+        """
+        cause = problem.__cause__ if problem is not None else None
+        asked = getattr(cause, "obj", None) if isinstance(cause, AttributeError) else None
+        node = asked.known_node() if isinstance(asked, SymbolicTensor) else None
+        rows = zip(self.unknowns, trial.chosen, strict=True)
+        numbers = {unknown.name for unknown, one in rows if one.constant}
+        if node is None or node.op != "input" or node.attributes["name"] not in numbers:
+            return
+        name, part = node.attributes["name"], getattr(cause, "name", "")
+        assert problem is not None
+        raise SpecError(
+            f"{class_of(self.function).__name__}: nothing says what {name} is: "
+            f"backward asks it for {part!r}, which neither tensors nor numbers have",
+            location=problem.location,
+            hint=f"give it: static of sg.verify takes {{{name!r}: ...}}",
+        )
+
+    def _read_otherwise(
+        self, trial: _Trial, graphs: FunctionGraphs
+    ) -> Iterator[tuple[Candidate, ...]]:
+        """One argument that forward does not read as something else; tensors that are read, first.
+
+        An index comes first where backward takes something for one.
+        """
+        read, problem = _read(graphs), _problem(graphs)
+        is_index = isinstance(problem, IndexKindError)
+        shown = {one.rank for unknown, one in zip(self.unknowns, trial.chosen, strict=True)
+                 if unknown.name in read}  # fmt: skip
+
+        def order(one: Candidate) -> tuple[bool, bool, int]:
+            return (one.dtype == int64) is not is_index, one.rank not in shown, one.price
+
+        for at, (unknown, own) in enumerate(zip(self.unknowns, trial.chosen, strict=True)):
+            if unknown.name not in read and (own.rank is not None or own.constant):
+                for one in sorted(unknown.candidates, key=order):
+                    if one != own:
+                        yield _put(trial.chosen, at, one)
 
     # -- optional tensors
 
@@ -457,14 +567,21 @@ class _Search:
 
     # -- what else an argument may be
 
+    def _indices(self, found: _Trial) -> frozenset[str]:
+        """Integers and masks that backward alone reads: their true gradient is 0."""
+        graphs, _ = self._trace(found)
+        read = NONE if graphs is None else _read(graphs)
+        rows = zip(self.unknowns, found.chosen, strict=True)
+        return frozenset(unknown.name for unknown, one in rows if one.dtype) - read
+
     def _with_tensors(self, found: _Trial) -> _Trial:
         """The same with a tensor for every argument that is one where it gets a gradient.
 
         It need not fit, and backward may raise: None, a number or an index would hide that.
         """
-        every = list(self.unknowns)
+        every, indices = list(self.unknowns), self._indices(found)
         for position, unknown in enumerate(every):
-            if _is_float(found.chosen[position]):
+            if _is_float(found.chosen[position]) or unknown.name in indices:
                 continue
             floats = tuple(one for one in unknown.candidates if _is_float(one))
             kept = self.unknowns
@@ -590,6 +707,7 @@ class _Search:
             if again is not None and _problem(again) is None:
                 trial, problem, graphs = replace(trial, specs=specs), None, again
                 break
+        trial, graphs = self._as_met(trial, graphs)
         if wanted and not wanted <= _with_gradient(graphs):
             return None
         with_gradient = _with_gradient(graphs)
@@ -608,14 +726,28 @@ class _Search:
         self.accepted.append(found)
         return found
 
+    def _as_met(self, trial: _Trial, graphs: FunctionGraphs) -> tuple[_Trial, FunctionGraphs]:
+        """The same with sizes that backward needs, of what forward does not read and no others."""
+        for _ in range(SHAPE_STEPS):
+            read, problem = _read(graphs), _problem(graphs)
+            rows = zip(self.unknowns, trial.guessed, strict=True)
+            unread = [free and unknown.name not in read for unknown, free in rows]
+            step = problem and following(Step(trial.specs, tried=trial.tried), unread, problem)
+            if not step or any(not unread[at] for place in step.tried - trial.tried
+                               for at, _ in place):  # fmt: skip
+                break
+            other = replace(trial, specs=step.specs, tried=step.tried)
+            again, _ = self._trace(other)
+            if again is None:
+                break
+            trial, graphs = other, again
+        return trial, graphs
+
     def _like_others(self, trial: _Trial, graphs: FunctionGraphs) -> Iterator[Specs]:
         """What forward does not use in the shape of another tensor: that hides no mistake."""
-        for case in graphs.cases:
-            if {node.attributes["name"] for node in ancestors(case.outputs) if node.op == "input"} \
-                    >= {*graphs.input_names}:  # fmt: skip
-                return
-        used = {node.attributes["name"] for case in graphs.cases
-                for node in ancestors(case.outputs) if node.op == "input"}  # fmt: skip
+        used = _read(graphs)
+        if used >= {*graphs.input_names}:
+            return
         rows = list(zip(self.unknowns, trial.specs, trial.guessed, strict=True))
         shapes = [spec for unknown, spec, _ in rows
                   if spec is not None and spec.dims and unknown.name in used]  # fmt: skip
@@ -963,6 +1095,12 @@ def _with_gradient(graphs: FunctionGraphs) -> set[str]:
         one.input for case in graphs.cases for one in case.gradients
         if one.node is not None or one.problem is not None
     }  # fmt: skip
+
+
+def _read(graphs: FunctionGraphs) -> set[str]:
+    """The inputs that forward computes its outputs from."""
+    outputs = [node for case in graphs.cases for node in case.outputs]
+    return {node.attributes["name"] for node in ancestors(outputs) if node.op == "input"}
 
 
 def _takes_no_floats(graphs: FunctionGraphs) -> bool:

@@ -653,3 +653,119 @@ def test_even_sizes_are_found_where_odd_ones_are_refused() -> None:
     assert str(right.verdict) == "PROVED"
     assert "2*m" in str(right)
     assert str(wrong.verdict) == "REFUTED"
+
+
+class Gathered(FUNCTION):
+    """What is kept as an attribute is an index, which backward alone reads, behind an axis more."""
+
+    scale = 0
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, rows: Any) -> Any:
+        ctx.rows = rows
+        return 2 * x
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        rows = ctx.rows.unsqueeze(-1).expand(g.shape)
+        return 2 * g + cls.scale * torch.gather(g, 0, rows), None
+
+
+class Batched(FUNCTION):
+    """Backward alone says that it is given a batch of matrices."""
+
+    scale = 0
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, blocks: Any) -> Any:
+        ctx.save_for_backward(blocks)
+        return 2 * x
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        (blocks,) = ctx.saved_tensors
+        return 2 * g + cls.scale * torch.bmm(blocks, blocks.transpose(1, 2)).sum() * g, None
+
+
+@pytest.mark.parametrize(
+    ("cls", "shapes"), [(Gathered, "i64 rows[n]"), (Batched, "blocks[k, l, h]")]
+)
+def test_what_backward_alone_reads_is_what_backward_takes(cls: Any, shapes: str) -> None:
+    report = judged(cls)
+    assert str(report.verdict) == "PROVED"
+    assert shapes in report.inferred
+    report = judged(type("Wrong", (cls,), {"scale": 1}))
+    assert str(report.verdict) in ("REFUTED", "SURROGATE?")
+    assert "backward failed" not in str(report)
+
+
+class Decayed(FUNCTION):
+    """``options`` has parts, which no number has."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, options: Any) -> Any:
+        ctx.options = options
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return (2 if ctx.options.right else 3) * g, None
+
+
+@pytest.mark.parametrize(("right", "verdict"), [(True, "PROVED"), (False, "REFUTED")])
+def test_nothing_stands_for_what_has_parts(right: bool, verdict: str) -> None:
+    with pytest.raises(sg.errors.SpecError, match="nothing says what options is"):
+        judged(Decayed)
+    options = ModuleType("options")
+    options.right = right  # type: ignore[attr-defined]
+    report = sg.verify(Decayed, static={"options": options}, suggest=False, timeout=None)
+    assert str(report.verdict) == verdict
+
+
+class Padded(FUNCTION):
+    """Its backward fits windows of three elements alone."""
+
+    axes = (2, 3)
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, w: Any) -> Any:
+        ctx.save_for_backward(x, w)
+        return F.conv2d(x, w, padding=1)
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        x, w = ctx.saved_tensors
+        own = torch.nn.grad.conv2d_weight(x, w.shape, g, padding=1)
+        return F.conv2d(g, w.flip(cls.axes).transpose(0, 1), padding=1), own
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("axes", "verdict"), [((2, 3), "PROVED"), ((2,), "REFUTED")])
+def test_windows_have_the_number_that_fits_backward(axes: Any, verdict: str) -> None:
+    report = judged(type("Twin", (Padded,), {"axes": axes}))
+    assert str(report.inputs["x"].verdict) == verdict
+    assert "w[h, m, 3, 3]" in report.inferred
+
+
+class PerChannel(FUNCTION):
+    """One number a channel; backward names the axes of a batch of pictures."""
+
+    axes = (0, 2, 3)
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, y: Any, b: Any) -> Any:
+        assert x.shape == y.shape
+        ctx.save_for_backward(x, y)
+        return x * y + b[:, None, None]
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        x, y = ctx.saved_tensors
+        return g * y, g * x, g.sum(cls.axes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("axes", "verdict"), [((0, 2, 3), "PROVED"), ((1, 2, 3), "REFUTED")])
+def test_tensors_have_the_axes_that_backward_names(axes: Any, verdict: str) -> None:
+    report = judged(type("Twin", (PerChannel,), {"axes": axes}))
+    assert str(report.verdict) == verdict
