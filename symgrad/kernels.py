@@ -23,6 +23,7 @@ from symgrad.passes.save import choose_saved, saved_to_compare
 from symgrad.passes.simplify import simplify
 from symgrad.passes.split import Joint, Split, split
 from symgrad.passes.stable import CAUSES, Forms
+from symgrad.passes.turned import turned
 
 
 @dataclass(frozen=True)
@@ -279,7 +280,7 @@ def _plan_case(
 
     def kernel(suffix: str, graph: Graph, *, pruned: bool = False) -> KernelPlan:
         numbers = tuple((one, known[one]) for one in graph.inputs if one in known)
-        return KernelPlan(f"{name}_{suffix}", simplify(graph), pruned, numbers)
+        return KernelPlan(f"{name}_{suffix}", turned(simplify(graph)), pruned, numbers)
 
     forward = kernel(f"forward{mark}", parts.forward)
     extra = any(residual.source == "kernel" for residual in parts.residuals)

@@ -3,7 +3,8 @@
 In: one case of a traced Function, the graphs of its kernels.  Out: nodes of one graph, in which
 the output of a call of a kernel stands for what it is in terms of the inputs of the op.
 
-Two nodes are equal where they are the same once both are simplified, which keeps every bit.
+Two nodes are equal where they are the same once both are simplified, which keeps every bit, and
+permuted contractions are made at once.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from symgrad.ir.rewrite import rewrite
 from symgrad.ir.types import TensorType
 from symgrad.passes.evaluate import evaluate
 from symgrad.passes.rules import simplest
+from symgrad.passes.turned import at_once
 from symgrad.validate.wrappers.values import NotShown, Wrong
 
 SIZES = (3, 2, 5, 4, 7, 6)
@@ -96,7 +98,7 @@ class Meaning:
         def rule(node: Node, args: Sequence[Node]) -> Node:
             if node.op == "input":
                 raise NotShown(f"{node.label} is an input that the op does not have")
-            return simplest(target.apply(node.op, *args, **node.attributes))
+            return at_once(simplest(target.apply(node.op, *args, **node.attributes)))
 
         try:
             return rewrite(target, roots, known, rule, named=False)
