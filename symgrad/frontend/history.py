@@ -3,10 +3,11 @@
 In: the tensors that forward and backward make.  Out: ``detach`` and ``applied`` markers in the
 graph, and an ``AppliedRule`` for each Function that was applied.
 
-PyTorch runs forward without recording.  Of what it made, the outputs get the Function itself as
-their history; everything else is a constant, wherever it was kept: saved, on ctx, in a list, in a
-global.  In backward, ``detach``, ``data`` and ``no_grad`` make constants, and a Function applied
-there is differentiated by its own backward, not by what its forward does.
+PyTorch runs forward without recording, but for ``enable_grad``, where its arguments require a
+gradient.  Of what it made, the outputs get the Function itself as their history; everything else is
+a constant, wherever it was kept: saved, on ctx, in a list, in a global.  In backward, ``detach``,
+``data`` and ``no_grad`` make constants, and a Function applied there is differentiated by its own
+backward, not by what its forward does.
 """
 
 from __future__ import annotations
@@ -292,6 +293,9 @@ class History:
         result: the slots as their receiver sees them.
         """
         made = self._made[since.tensors :]
+        own = {leaf.storage.node for leaf in self.leaves}
+        if self.following:  # forward records: there its inputs require a gradient
+            own.update(returned.inputs)
         new = set(list(self._storages)[since.storages :])
         linked = {
             id(slot): place for place, slot in enumerate(slots) if cotangents[place] is not None
@@ -302,25 +306,22 @@ class History:
             if (
                 id(tensor) not in linked
                 and (id(tensor.storage) not in new or id(tensor.storage) in beneath)
-                and not self._is_recorded(tensor.node)
+                and not _is_recorded(tensor.node, own)
             ):
                 _add_step(tensor, Detached(SAVED))
         for key in list(self._storages)[since.storages :]:
-            if key not in beneath and not self._is_recorded(self._storages[key][0].node):
+            if key not in beneath and not _is_recorded(self._storages[key][0].node, own):
                 _set_node(self._storages[key][0], Detached(SAVED).read)
         for tensor in shown:
             step = Returned(returned.rule, linked[id(tensor)], returned.inputs)
-            _link(tensor, step, alone=id(tensor.storage) in new and _count(shown, tensor) == 1)
+            alone = id(tensor.storage) in new and _count(shown, tensor) == 1
+            alone = alone and not _is_recorded(tensor.storage.node, own)
+            _link(tensor, step, alone=alone)
         self._rest(slots)
         return [
             self._as_returned(slot, place, made, cotangents, returned, changed)
             for place, slot in enumerate(slots)
         ]
-
-    def _is_recorded(self, node: Node) -> bool:
-        """Does forward itself record what a node is computed from, back to a leaf of its own?"""
-        leaves = {leaf.storage.node for leaf in self.leaves}
-        return bool(leaves) and node in reached(ancestors([node]), leaves, recorded_args)
 
     def _rest(self, slots: Sequence[Any]) -> None:
         """Note on tensors what their history rests on."""
@@ -463,6 +464,11 @@ def _set_node(storage: Storage, change: Any) -> None:
     """Other contents of the same values, which is no write."""
     storage.node = change(current(), storage.node)
     storage.version += 1
+
+
+def _is_recorded(node: Node, leaves: set[Node]) -> bool:
+    """Does forward itself record what a node is computed from, back to one of its leaves?"""
+    return bool(leaves) and node in reached(ancestors([node]), leaves, recorded_args)
 
 
 def _count(shown: Sequence[SymbolicTensor], tensor: SymbolicTensor) -> int:
