@@ -183,7 +183,7 @@ def test_a_graph_that_forward_records_from_its_argument_is_what_torch_does(recor
     x = torch.rand(3, dtype=torch.float64, requires_grad=True)
     for scale, missing in ((1, nothing), (1, part), (2, nothing), (2, part)):
         members = {"recorded": staticmethod(recorded), "missing": staticmethod(missing)}
-        cls = type("Twin", (KeptOfInput,), {**members, "scale": scale})
+        cls: Any = type("Twin", (KeptOfInput,), {**members, "scale": scale})
         is_right = scale == 1 and missing is right
         for argument in (x, 1 * x):  # a leaf, and what has a history
             found = torch.autograd.gradcheck(cls.apply, (argument,), raise_exception=False)
