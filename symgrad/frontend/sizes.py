@@ -169,10 +169,15 @@ class _Symbolic:
             f"the size {self} is symbolic, so it has no {wanted} while a Function is traced",
             location=here(),
             hint="use it as it is in arithmetic, or write a number for it in the shape spec",
-            number=getattr(self, "dim", None),
+            number=self.needed,
         )
         note_limit(error)
         return error
+
+    @property
+    def needed(self) -> Dim | None:
+        """The size that has to be a number for this to be one."""
+        return getattr(self, "dim", None)
 
     def __float__(self) -> float:
         raise self._no_number("float value (float(), math functions)")
@@ -496,6 +501,12 @@ class SymFloat(_Symbolic):
     def stands_for(self) -> Any:
         """What describes it when the trace is over."""
         return self
+
+    @property
+    def needed(self) -> Dim | None:
+        """The first size that it is computed from."""
+        found = [arg.needed for arg in self.args if isinstance(arg, _Symbolic)]
+        return next((one for one in found if one is not None), None)
 
     def derived(self, op: str, args: tuple[Any, ...]) -> SymFloat | None:
         """What ``op`` makes of it and other numbers, where it has a class of its own for that."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from itertools import product
 from pathlib import Path
@@ -937,3 +938,24 @@ def test_what_is_flattened_to_the_last_axis_is_written_for_more_axes() -> None:
     wrong = sg.verify(op(forward, backward(lambda x: x.shape[1])), suggest=False)
     assert wrong.verdict == "REFUTED"
     assert "x[n, m, k]" in wrong.inferred
+
+
+@pytest.mark.parametrize(("more", "verdict"), [(0, "PROVED"), (1, "REFUTED")])
+def test_a_share_of_a_size_that_is_rounded_down_is_known_of_numbers(
+    more: int, verdict: str
+) -> None:
+    def share(x):
+        return int(0.3 * math.prod(x.shape)) + 1
+
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return share(x) * x
+
+    def backward(ctx, grad):
+        return (share(ctx.saved_tensors[0]) + more) * grad
+
+    report = sg.verify(op(forward, backward), suggest=False, timeout=None)
+    assert report.verdict == verdict
+    if verdict == "PROVED":
+        needed = "x.shape[0] == 4 or x.shape[0] == 5 (Python needs a number)"
+        assert needed in {one.text for one in report.conditions}
