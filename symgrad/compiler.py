@@ -415,6 +415,8 @@ def _is_accident(other: Request, request: Request, whole: bool) -> bool:
     """
     if other.static != request.static or (other.guess is not None and other.guess.written):
         return False
+    if other.guess is not None and other.guess.uneven:
+        return True
     own, its = request.guess, other.guess
     if own is not None and its is not None and own.fits and not its.fits:
         return True
@@ -810,12 +812,13 @@ def _for_presences(request: Request, suggest: bool) -> Report:
 
     Only the first looks for a repair, which is then judged for all of them.
     """
-    from symgrad.proof.report.merge import for_presences
+    from symgrad.proof.report.merge import at_multiples, for_presences
 
     def judge(one: Request) -> Report:
         report = _traced(one, suggest)
-        chosen = one.guess is not None and one.guess.resized is not None
-        return _at_other_numbers(one, report, suggest) if chosen else report
+        if one.guess is not None and one.guess.resized is not None:
+            report = _at_other_numbers(one, report, suggest)
+        return at_multiples(report, () if one.guess is None else one.guess.multiples)
 
     every = presences(request)
     if not every:

@@ -260,6 +260,8 @@ class Guess:
     so many axes.  ``sizes``: those for which a number was chosen, since Python needs one;
     ``resized``: the same with other numbers, the preferred ones first, where forward takes them.
     ``fits``: each gradient has its argument's shape.
+    ``multiples``: the sizes that are multiples because symgrad traces no others, where forward
+    takes such; ``uneven``: these are others.
     ``written``: backward makes gradients of just these shapes where a tensor is repeated.
     ``again``: infers the shapes of another Function, or for more plain values, in the same way.
     """
@@ -276,6 +278,8 @@ class Guess:
     counted: bool = False
     sizes: tuple[str, ...] = ()
     fits: bool = True
+    multiples: tuple[str, ...] = ()
+    uneven: bool = False
     written: bool = False
     resized: Callable[[], Iterator[Request]] | None = None
     again: Callable[[AnyFunction, Mapping[str, Any]], Request] | None = None

@@ -41,6 +41,7 @@ from symgrad.errors import (
     SpecError,
     SymgradError,
     counted,
+    is_limit,
 )
 from symgrad.frontend.function import class_location, class_of, raw_method
 from symgrad.frontend.lift import IndexKindError
@@ -84,9 +85,11 @@ from symgrad.shapes.sizes import (
     Places,
     Specs,
     Step,
+    factors,
     fitted,
     following,
     letters,
+    names,
     numbered,
     rank_fits,
     renamed,
@@ -148,6 +151,8 @@ class _Trial:
     """Does backward run, and has each gradient the shape of its argument?"""
     tried: frozenset[Places] = frozenset()
     """Where numbers stand for sizes, since Python needs some."""
+    uneven: frozenset[Places] = frozenset()
+    """Where multiples stand for sizes, since symgrad traces no others."""
     summed: frozenset[str] = NONE
     """The tensors whose gradients are made of them and of sums over all axes."""
 
@@ -216,13 +221,14 @@ class _Search:
         if not found.failing:
             found = self._with_tensors(found)
         guess = self._presences(found)
+        uneven = [] if found.failing else [self._as_uneven(one) for one in self._uneven(found)[0]]
         others = [self._found(other) for other in self._others(found)]
         repeated = [] if found.failing else [self._as_written(one) for one in self._repeated(found)]
         longer = [] if found.failing else [
             *self._valued(found), *self._indexed(found), *self._longer(found)
         ]  # fmt: skip
         guess = replace(
-            guess, others=(*longer, *others[:MOST_OTHER_SHAPES], *repeated),
+            guess, others=(*longer, *others[:MOST_OTHER_SHAPES], *repeated, *uneven),
             fitting=self._fitting(found),
             wider=self._wider(found), counted=counts_axes(self.function),
         )  # fmt: skip
@@ -304,10 +310,10 @@ class _Search:
 
     def _near(self, trial: _Trial, graphs: FunctionGraphs) -> Iterator[_Trial]:
         problem = _problem(graphs)
-        last = Step(trial.specs, tried=trial.tried)
+        last = Step(trial.specs, tried=trial.tried, uneven=trial.uneven)
         united = problem and following(last, trial.guessed, problem)
         if united:
-            yield replace(trial, specs=united.specs, tried=united.tried)
+            yield replace(trial, specs=united.specs, tried=united.tried, uneven=united.uneven)
         for case in graphs.cases if problem else ():
             asked = {
                 one.left.atom: one.right for one in case.conditions
@@ -499,8 +505,8 @@ class _Search:
                 look(frozenset({name}), candidates)
         accepted = frozenset().union(*known, *unfound)
         optional = tuple(name for name in candidates if name in accepted)
-        for names in subsets(optional):
-            look(frozenset(names), optional)
+        for some in subsets(optional):
+            look(frozenset(some), optional)
 
         def presence(given: frozenset[str]) -> Presence:
             names = [tuple(name for name in optional if (name in given) is so) for so in BOTH]
@@ -732,11 +738,13 @@ class _Search:
             read, problem = _read(graphs), _problem(graphs)
             rows = zip(self.unknowns, trial.guessed, strict=True)
             unread = [free and unknown.name not in read for unknown, free in rows]
-            step = problem and following(Step(trial.specs, tried=trial.tried), unread, problem)
+            step = problem and following(
+                Step(trial.specs, tried=trial.tried, uneven=trial.uneven), unread, problem
+            )
             if not step or any(not unread[at] for place in step.tried - trial.tried
                                for at, _ in place):  # fmt: skip
                 break
-            other = replace(trial, specs=step.specs, tried=step.tried)
+            other = replace(trial, specs=step.specs, tried=step.tried, uneven=step.uneven)
             again, _ = self._trace(other)
             if again is None:
                 break
@@ -819,6 +827,30 @@ class _Search:
                 if _done(graphs) - usual:
                     yield other
 
+    def _uneven(self, found: _Trial) -> tuple[list[_Trial], bool]:
+        """The same at a number that is no multiple, and whether forward takes such."""
+        every: list[_Trial] = []
+        taken = False
+        for position, axis in map(min, found.uneven):
+            spec = found.specs[position]
+            assert spec is not None
+            parts, name = factors(spec.dims[axis])
+            size = Dim.of(3 * parts - 1)  # no piece of it is repeated to another one
+            specs = _with_dim(found.specs, spec.dims[axis], size)
+            other = replace(found, specs=specs, uneven=frozenset())
+            graphs, error = (None, None) if name in names(specs) else self._trace(other)
+            error = error if graphs is None else _refusal(graphs)
+            if graphs is not None and error is None:
+                every.append(other)
+            taken |= error is None or is_limit(as_symgrad_error(error, "forward"))
+        return every, taken
+
+    def _as_uneven(self, trial: _Trial) -> Request:
+        """What lies beside the multiples that are judged: a mistake there is a condition."""
+        request = self._found(trial)
+        assert request.guess is not None
+        return replace(request, guess=replace(request.guess, uneven=True))
+
     def _as_written(self, trial: _Trial) -> Request:
         """What backward is written for: a mistake there is one."""
         request = self._found(trial)
@@ -863,7 +895,7 @@ class _Search:
         for numbers in (self.numbers, self.numbers[:1]):
             step = Step(self._fresh(chosen), numbers=numbers)
             for _ in range(SHAPE_STEPS):
-                trial = _Trial(chosen, step.specs, tried=step.tried)
+                trial = _Trial(chosen, step.specs, tried=step.tried, uneven=step.uneven)
                 graphs, error = self._trace(trial)
                 if graphs is not None:
                     error = _refusal(graphs)
@@ -987,9 +1019,13 @@ class _Search:
         values = tuple(unknown.name for unknown, one in rows if one.is_value)
         sizes = tuple(self._size(trial, *min(places)) for places in sorted(trial.tried, key=min))
         resized = partial(self._resized, trial, self.unknowns) if sizes else None
+        multiples = tuple(
+            self._size(trial, *min(places)) for places in sorted(trial.uneven, key=min)
+        ) if trial.uneven and self._uneven(trial)[1] else ()  # fmt: skip
         return Guess(
-            self._shapes(trial), self.partly, values, sizes=sizes, resized=resized, fits=trial.fits
-        )
+            self._shapes(trial), self.partly, values, sizes=sizes, resized=resized, fits=trial.fits,
+            multiples=multiples,
+        )  # fmt: skip
 
     def _size(self, trial: _Trial, position: int, axis: int) -> str:
         spec = trial.specs[position]
@@ -1135,6 +1171,16 @@ def _repeatable(shape: tuple[Dim, ...]) -> Iterator[tuple[Dim, ...]]:
             yield _put(shape, axis, one)
     for axis in range(len(shape)):
         yield shape[axis + 1 :]
+
+
+def _with_dim(specs: Specs, old: Dim, new: Dim) -> Specs:
+    """The specs with one size in the place of another expression, wherever that stands alone."""
+    return tuple(
+        None if spec is None else replace(
+            spec, dims=tuple(new if dim == old else dim for dim in spec.dims)
+        )
+        for spec in specs
+    )  # fmt: skip
 
 
 def _put(row: tuple[T, ...], at: int, value: T) -> tuple[T, ...]:

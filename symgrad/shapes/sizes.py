@@ -54,7 +54,8 @@ class Step:
     """Specs that an error has led to; ``number``: the size for which a number was put, if one was.
 
     ``before``: the specs before that, since the number may have to be another one.  ``tried``:
-    where numbers stand only because Python needs some, each with all its places.  ``numbers``:
+    where numbers stand only because Python needs some, each with all its places.  ``uneven``: where
+    multiples stand that forward may not need.  ``numbers``:
     what is put, one after the other, and then the last one.
     """
 
@@ -62,6 +63,7 @@ class Step:
     number: str = ""
     before: Specs = ()
     tried: frozenset[Places] = frozenset()
+    uneven: frozenset[Places] = frozenset()
     numbers: tuple[int, ...] = USUAL_NUMBERS
 
 
@@ -83,14 +85,15 @@ def following(last: Step, guessed: Sequence[bool], error: Exception) -> Step | N
     if pair := _united(error.equal, own):
         return _stepped(last, guessed, {Size(pair[0]): pair[1]})
     if parted := _parted(error, own):
-        return _stepped(last, guessed, parted)
+        places = {_places(last.specs, name.name) for name in parted if error.uneven}
+        return replace(_stepped(last, guessed, parted), uneven=last.uneven | places)
     return numbered(last, guessed, error)
 
 
 def _parted(error: TraceError, own: Sequence[str]) -> dict[Any, Dim]:
     """One of some sizes as a multiple, where it is parted; empty for none."""
     known = [one for one in (error.multiple, error.parted) if one is not None]
-    parted = [(*_factors(dim), parts) for dim, parts in known]
+    parted = [(*factors(dim), parts) for dim, parts in known]
     parted += [
         (int(match[1] or 1), match[2] or match[3], int(match[4]))
         for match in _QUOTIENT.finditer(error.what)
@@ -102,7 +105,7 @@ def _parted(error: TraceError, own: Sequence[str]) -> dict[Any, Dim]:
     return {}
 
 
-def _factors(dim: Dim) -> tuple[int, str]:
+def factors(dim: Dim) -> tuple[int, str]:
     """``2*n`` as the number and the name of the size; an empty name for what is no such product."""
     values = [value for _, value in dim.terms]
     if len(values) != 1 or values[0] < 1:

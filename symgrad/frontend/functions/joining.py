@@ -163,8 +163,8 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
             f"an axis of size {whole} does not split into {chunks} equal chunks for all {whole}",
             location=here(),
             hint=f"write it as a multiple in the shape spec: {chunks}*k",
-            multiple=(whole, chunks),
-        )
+            multiple=(whole, chunks), uneven=True,
+        )  # fmt: skip
     return _pieces(source, axis, [size_each] * chunks)
 
 

@@ -106,7 +106,7 @@ def _adaptive(count: int) -> Callable[..., Tensor]:
                 raise ShapeError(
                     f"{name}: {as_size(parts)} windows of one size do not fill an axis of "
                     f"{as_size(whole)}", location=here(),
-                    multiple=None if number is None else (whole, number),
+                    multiple=None if number is None else (whole, number), uneven=True,
                 )  # fmt: skip
             shape += [parts, each]
             axes.append(len(shape) - 1)

@@ -230,6 +230,17 @@ def at_sizes(reports: Mapping[tuple[str, ...], Report], late: Sequence[str]) -> 
     )  # fmt: skip
 
 
+def at_multiples(report: Report, sizes: Sequence[str]) -> Report:
+    """The report with sizes that are multiples since no others are traced, as conditions."""
+    found = tuple(Condition("size", f"{size} (others are not traced)") for size in sizes)
+    inputs = {
+        name: replace(one, conditions=(*one.conditions, *found))
+        if one.verdict is Verdict.PROVED else one
+        for name, one in report.inputs.items()
+    }  # fmt: skip
+    return replace(report, inputs=inputs) if found else report
+
+
 def _refuted(report: Report) -> set[str]:
     return {name for name, one in report.inputs.items() if one.verdict is Verdict.REFUTED}
 
