@@ -9,10 +9,13 @@ those whose default is a plain value, take no spec by position.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import itertools
+import textwrap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 from symgrad.budgets import MOST_OPTIONAL
@@ -441,12 +444,46 @@ def _no_argument(function: str, name: str, known: Sequence[str]) -> SpecError:
 
 
 def parameters(function: AnyFunction) -> list[inspect.Parameter]:
-    """The parameters of forward that are the user's: without ctx, self and cls."""
+    """The parameters of forward that are the user's: without ctx, self and cls.
+
+    Where it begins with giving names to all that ``*args`` holds, it has these.
+    """
     plain, hidden = raw_method(function, "forward")
     found = list(inspect.signature(plain).parameters.values())
     if found and found[0].kind is Kind.VAR_POSITIONAL:
         return found
-    return found[hidden:]
+    found = found[hidden:]
+    place = next((at for at, one in enumerate(found) if one.kind is Kind.VAR_POSITIONAL), None)
+    if place is None:
+        return found
+    names = _taken_apart(inspect.unwrap(plain), found[place].name)
+    if not names or {one.name for one in found}.intersection(names):
+        return found
+    named = [inspect.Parameter(name, Kind.POSITIONAL_OR_KEYWORD) for name in names]
+    return [*found[:place], *named, *found[place + 1 :]]
+
+
+@cache
+def _taken_apart(forward: Callable[..., Any], name: str) -> tuple[str, ...]:
+    """The names that forward begins by giving what ``*args`` holds: ``x, ctx.eps = args``."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(forward)))
+    except (OSError, TypeError, SyntaxError):
+        return ()
+    body = getattr(tree.body[0], "body", [])
+    first = next((one for one in body if not _is_text(one)), None)
+    if not isinstance(first, ast.Assign) or len(first.targets) != 1:
+        return ()
+    target, value = first.targets[0], first.value
+    if not isinstance(target, ast.Tuple) or getattr(value, "id", "") != name:
+        return ()
+    names = [getattr(one, "id", getattr(one, "attr", "")) for one in target.elts]
+    return tuple(names) if all(names) and len({*names}) == len(names) else ()
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    """Is it a docstring?"""
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 class _Binder:

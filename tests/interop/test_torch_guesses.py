@@ -769,3 +769,38 @@ class PerChannel(FUNCTION):
 def test_tensors_have_the_axes_that_backward_names(axes: Any, verdict: str) -> None:
     report = judged(type("Twin", (PerChannel,), {"axes": axes}))
     assert str(report.verdict) == verdict
+
+
+class Unnamed(FUNCTION):
+    """Forward gives names to what it is given, and one of them is kept at once."""
+
+    power = 2
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+        """A text before that."""
+        x, weight, bias, ctx.slope, eps, training = args
+        ctx.save_for_backward(x, weight, bias)
+        ctx.eps, ctx.training = eps, training
+        return ctx.slope * (x * weight + bias) / (1 + eps**2)
+
+    @classmethod
+    def backward(cls, ctx: Any, *grads: Any) -> Any:
+        x, weight, bias = ctx.saved_tensors
+        part = grads[0] * ctx.slope / (1 + ctx.eps**cls.power)
+        own = (part * x).sum_to_size(weight.shape), part.sum_to_size(bias.shape)
+        return part * weight, *own, None, None, None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("power", "verdict"), [(2, "PROVED"), (4, "REFUTED")])
+def test_unnamed_arguments_have_the_names_that_forward_gives(power: int, verdict: str) -> None:
+    cls = type("Twin", (Unnamed,), {"power": power})
+    report = judged(cls)
+    assert str(report.verdict) == verdict
+    assert "x[n, m], weight[n, m], bias[n, m], slope" in report.inferred
+    static = {"slope": 2.0, "eps": 1.0, "training": True}
+    stated = sg.verify(cls, "n; n; n", static=static, suggest=False, timeout=None)
+    assert str(stated.verdict) == "PROVED"  # 1 has the same powers
+    other = sg.verify(cls, "n; n; n", static={**static, "eps": 2.0}, suggest=False, timeout=None)
+    assert str(other.verdict) == verdict
