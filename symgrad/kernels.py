@@ -255,6 +255,11 @@ def joint_of(graphs: FunctionGraphs, case: FunctionCase) -> Joint:
     """The case with one gradient an input, and with what its forward saves."""
     if case.problem is not None:
         raise case.problem
+    if case.updated:
+        raise UnsupportedOpError(
+            f"forward of {graphs.name} writes into {', '.join(case.updated)}: kernels do not",
+            location=graphs.location, hint="return the new values as outputs",
+        )  # fmt: skip
     inputs = case.tensors
     gradients: list[Node | None] = [None] * len(inputs)
     for returned in case.gradients:

@@ -147,13 +147,17 @@ def _for_later(
     return replace(case, state=tuple(dict.fromkeys(notes)), assumed=told, observed=asked)
 
 
+def _changed(case: FunctionCase) -> tuple[tuple[str, ...], ...]:
+    return case.written, case.updated
+
+
 def _is_again(case: FunctionCase, trace: Callable[[], FunctionCase]) -> bool:
     """Does another trace give the same case?"""
     try:
         other = trace()
     except (SymgradError, NeedsDecision):
         return False
-    if (case.problem is None) != (other.problem is None) or case.written != other.written:
+    if (case.problem is None) != (other.problem is None) or _changed(case) != _changed(other):
         return False
     if case.problem is not None and other.problem is not None:
         return case.problem.what == other.problem.what
@@ -228,6 +232,7 @@ def _case(
         saved=tuple(dict.fromkeys(run.saved)),
         problem=problem,
         written=tuple(session.written),
+        updated=tuple(session.updated),
         surplus=tuple(session.surplus),
         materializes=state_of(run.context).materialize,
         requires=tuple(session.requires),
@@ -484,6 +489,7 @@ class _Run:
             label = tensor.storage.label
             if label in self.session.written:
                 self.session.written.remove(label)
+        self.session.updated, self.session.written = self.session.written, []
 
     def _keep(self) -> None:
         for number, tensor in enumerate(kept_tensors(self.context)):

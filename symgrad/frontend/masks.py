@@ -83,7 +83,10 @@ def _same(case: FunctionCase, empty: Masks, trace: Callable[[Masks], FunctionCas
         other = trace(empty)
     except SymgradError:
         return False
-    if (case.problem is None) != (other.problem is None) or case.written != other.written:
+    if (case.problem is None) != (other.problem is None) or (case.written, case.updated) != (
+        other.written,
+        other.updated,
+    ):
         return False
     if len(case.observed) < len(other.observed) or len(case.assumed) < len(other.assumed):
         return False

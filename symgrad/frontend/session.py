@@ -185,6 +185,8 @@ class Session:
         self.by_default = self.other_default = False
         self.namer = Namer()
         self.written: list[str] = []
+        self.updated: list[str] = []
+        """What forward has written in place, without saying so."""
         self.surplus: list[str] = []
         self.assumed = tuple(assumed)
         self.symmetric: set[str] = set()

@@ -242,7 +242,8 @@ class FunctionCase:
     differentiable input, in order; empty when ``backward`` is None.  ``saved``: what forward
     keeps for backward (``save_for_backward`` and tensors set on ctx), by the name it was saved
     from.  ``problem``: backward raised; the gradients are empty.  ``written``: saved tensors,
-    inputs or cotangents that backward (or forward) mutated in place, by name.  ``requires``: what
+    inputs or cotangents that backward mutated in place, by name; ``updated``: inputs that forward
+    mutated without ``mark_dirty``.  ``requires``: what
     follows from sizes being at least 1 and was used, so that a kernel must check it for size 0.
     ``record``: what PyTorch would record of it, where the trace follows that.  ``surplus``: inputs
     without a gradient (integers) of which backward returned one.  ``materializes``:
@@ -268,6 +269,7 @@ class FunctionCase:
     saved: tuple[Node, ...]
     problem: SymgradError | None = None
     written: tuple[str, ...] = ()
+    updated: tuple[str, ...] = ()
     requires: tuple[SizeCondition, ...] = ()
     record: HistoryRecord | None = None
     surplus: tuple[str, ...] = ()

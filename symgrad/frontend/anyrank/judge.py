@@ -186,6 +186,7 @@ def _skeleton(case: FunctionCase, rank: int | None) -> tuple[Any, ...]:
             for one in case.gradients
         ],
         case.written,
+        case.updated,
         type(case.problem),
         0 if case.record is None else len(case.record.rules),
     )

@@ -182,6 +182,16 @@ def _writes(cases: Sequence[FunctionCase]) -> Iterator[Finding]:
         cotangents |= {node.label, str(node.attributes.get("name", ""))}
     written = {name for case in cases for name in case.written}
     words = {name: word for case in cases for name, word in case.aliases.items()}
+    updated = {name for case in cases for name in case.updated}
+    taken = {one.input for case in cases for one in case.gradients if one.node is not None}
+    if updated - taken and not updated & taken:
+        said = f"forward updates {', '.join(sorted(updated))}, which gets no gradient"
+        yield Finding("what forward writes", Verdict.PROVED, said)
+    elif updated:
+        said = f"{_listed(sorted(updated & taken))} written in place by forward, which autograd"
+        yield Finding(
+            "what forward writes", Verdict.REFUTED, f"{said} is not told: call ctx.mark_dirty"
+        )
     for name, found, why in (
         ("a second call agrees", written - cotangents, "a second backward would read other values"),
         ("the incoming gradients are left alone", written & cotangents,
