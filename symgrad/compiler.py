@@ -857,6 +857,8 @@ def _at_other_numbers(request: Request, report: Report, suggest: bool) -> Report
                 other = next(others, None)
                 if other is None or other.guess is None:
                     break
+                if request.guess.fits and not other.guess.fits:
+                    continue  # forward takes it, and backward is not written for it
                 asked = replace(other, audit=request.audit, whole=request.whole)
                 found = {other.guess.sizes: _traced(asked, suggest)}
         except SymgradError:  # the assumptions may not fit other sizes

@@ -66,3 +66,25 @@ def test_forward_takes_no_other_sizes(specs: tuple[str, ...]) -> None:
     report = sg.verify(Product, *specs)
     assert str(report.verdict) == "PROVED"
     assert not report.conditions
+
+
+class Line(sg.Function):
+    """Forward takes more than two points, and backward has names for two."""
+
+    scale = 1
+
+    @staticmethod
+    def forward(ctx: Any, p: Any, t: Any) -> Any:
+        ctx.save_for_backward(p, t)
+        return p[..., 0] * (1 - t) + p[..., 1] * t
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        p, t = ctx.saved_tensors
+        first, second = p.unbind(-1)
+        return sg.stack([g * (1 - t), g * t], -1), cls.scale * g * (second - first)
+
+
+def test_a_number_for_which_backward_fails_is_none_that_it_is_written_for() -> None:
+    assert any("p.shape[1] == 2 (Python needs a number)" in one for one in conditions(Line))
+    assert str(sg.verify(type("Wrong", (Line,), {"scale": 2})).verdict) == "REFUTED"
