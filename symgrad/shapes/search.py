@@ -94,6 +94,7 @@ from symgrad.shapes.sizes import (
     rank_fits,
     renamed,
     substituted,
+    unpacks,
 )
 
 T = TypeVar("T")
@@ -925,6 +926,13 @@ class _Search:
                 return None
             other = replace(trial, specs=step.specs, tried=step.tried)
             again, _ = self._trace(other)
+            failed = None if again is None else _problem(again)
+            if failed is not None and unpacks(failed):
+                named = following(step, trial.guessed, failed)
+                found = None if named is None else replace(other, specs=named.specs)
+                traced = None if found is None else self._trace(found)[0]
+                if found is not None and traced is not None and _problem(traced) is None:
+                    return found, traced
             if again is not None:
                 return other, again
         return None

@@ -67,6 +67,11 @@ class Step:
     numbers: tuple[int, ...] = USUAL_NUMBERS
 
 
+def unpacks(error: Exception) -> bool:
+    """Does it say how many names a size is unpacked into?"""
+    return bool(_UNPACK.search(error.what if isinstance(error, SymgradError) else str(error)))
+
+
 def following(last: Step, guessed: Sequence[bool], error: Exception) -> Step | None:
     """What an error of forward says of the sizes; None where it says nothing.
 
