@@ -459,7 +459,8 @@ def _evidence(function: AnyFunction) -> dict[str, str | int]:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
             kept |= _names(node.value)
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
-            kept |= {one.attr for one in node.targets[0].elts if isinstance(one, ast.Attribute)}
+            if isinstance(node.value, ast.Name):  # *args
+                kept |= {one.attr for one in node.targets[0].elts if isinstance(one, ast.Attribute)}
             ranks |= _unpacked(node.targets[0], node.value)
         elif isinstance(node, ast.Subscript):
             indices |= _names(node.slice)
