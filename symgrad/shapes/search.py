@@ -584,7 +584,8 @@ class _Search:
     def _with_tensors(self, found: _Trial) -> _Trial:
         """The same with a tensor for every argument that is one where it gets a gradient.
 
-        It need not fit, and backward may raise: None, a number or an index would hide that.
+        It need not fit, and backward may raise: None or a number would hide that.  Integers that
+        fit are what is meant where backward raises for a tensor.
         """
         every, indices = list(self.unknowns), self._indices(found)
         for position, unknown in enumerate(every):
@@ -601,7 +602,8 @@ class _Search:
             known = any(self._gets_none(chosen, unknown.name) for chosen in near)
             if not known:
                 tried.append(self._cheapest(self.trials + TENSOR_TRIALS, wanted))
-            fitting = [one for one in tried if one is not None and not (known and one.raising)]
+            labels = found.fits and found.chosen[position].dtype == int64
+            fitting = [one for one in tried if one and not ((known or labels) and one.raising)]
             if fitting:
                 found = min(fitting, key=lambda one: one.price)
             else:

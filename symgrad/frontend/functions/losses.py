@@ -9,7 +9,7 @@ torch's old way to say it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated, Any
 
@@ -30,6 +30,7 @@ from symgrad.frontend.sizes import Shape, size_text
 from symgrad.frontend.table import OperationCallError, OperationValueError, operation
 from symgrad.frontend.table import functions as sg
 from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import int64, uint8
 
 Tensor = SymbolicTensor
@@ -539,12 +540,18 @@ def _check_labels(input: Tensor, target: Tensor) -> None:
     if input.ndim > 1 and target.ndim and scores[0] != labels[0]:
         raise ShapeError(
             f"Expected input batch_size ({scores[0]}) to match target batch_size ({labels[0]}).",
-            location=here(),
-        )
+            location=here(), equal=_pairs(batch, labels),
+        )  # fmt: skip
     wanted = (*input.shape[:1], *input.shape[2:]) if input.ndim > 1 else ()
     raise ShapeError(
-        f"Expected target size {list(wanted)}, got {list(target.shape)}", location=here()
-    )
+        f"Expected target size {list(wanted)}, got {list(target.shape)}", location=here(),
+        equal=_pairs(batch, labels),
+    )  # fmt: skip
+
+
+def _pairs(wanted: Sequence[Dim], given: Sequence[Dim]) -> list[tuple[Dim, Dim]]:
+    """The sizes that have to be equal, of shapes of one rank."""
+    return list(zip(wanted, given, strict=True)) if len(wanted) == len(given) else []
 
 
 def _check_weight(weight: Any, input: Tensor) -> None:
@@ -665,6 +672,7 @@ def _against_probabilities(
         raise ShapeError(
             "Expected floating point type for target with class probabilities of the input's "
             f"shape {list(input.shape)}, got {list(target.shape)}", location=here(),
+            equal=_pairs(input.node.shape, target.node.shape),
         )  # fmt: skip
     _check_weight(weight, input)
     rows, wanted = (one.unsqueeze(0) if one.ndim == 1 else one for one in (input, target))
