@@ -65,6 +65,7 @@ from symgrad.ir.dim import Dim, Size
 from symgrad.ir.dtype import bool_, int64
 from symgrad.ir.function import FunctionGraphs, SizeCondition
 from symgrad.ir.graph import Node, ancestors
+from symgrad.ops.record import get
 from symgrad.passes.rules import number
 from symgrad.shapes.candidates import (
     ABSENT,
@@ -98,7 +99,6 @@ from symgrad.shapes.sizes import (
 )
 
 T = TypeVar("T")
-_SHAPES = ("input", "constant", "expand", "reshape", "permute")
 ODD_PRICE = 2
 FAILING_PRICE = 100
 RAISING_PRICE = 10
@@ -1301,16 +1301,21 @@ def _summed(graphs: FunctionGraphs) -> frozenset[str]:
 
 
 def _done(graphs: FunctionGraphs | None) -> Counter[str]:
-    """How often each operation makes gradients, but for those that change shapes alone.
+    """How often gradients are made by each operation that makes fewer elements.
 
     Of several cases, the least: what is done for some sizes alone does not count.
     """
     found: Counter[str] | None = None
     for case in graphs.cases if graphs is not None else ():
         roots = [one.node for one in case.gradients if one.node is not None]
-        done = Counter(node.op for node in ancestors(roots) if node.op not in _SHAPES)
+        done = Counter(node.op for node in ancestors(roots) if _takes_back(node))
         found = done if found is None else found & done
     return found or Counter()
+
+
+def _takes_back(node: Node) -> bool:
+    """Does it make one element of several, or leave some out?"""
+    return get(node.op).kind in ("reduction", "contraction", "indexing") or node.op == "slice"
 
 
 def _tensors(nodes: Iterable[Node]) -> set[str]:

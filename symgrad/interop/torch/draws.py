@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from symgrad.errors import ShapeError
+from symgrad.errors import DTypeError, ShapeError
 from symgrad.frontend.caller import here
 from symgrad.frontend.lift import as_tensor
 from symgrad.frontend.refusals import is_so
@@ -89,6 +89,11 @@ def _permutation(n: Any, *, dtype: Any = None) -> Any:
 def _multinomial(input: Any, num_samples: Any, replacement: bool = False) -> Any:
     """As torch draws: the greatest shares, each divided by an exponential unknown of its own."""
     shares = as_tensor(input)
+    if not shares.dtype.is_float:
+        raise DTypeError(
+            "multinomial only supports floating-point dtypes for input, got: "
+            f"{shares.dtype.scalar_type}", location=here(),
+        )  # fmt: skip
     settings.check_within(shares, 0, None, "the shares of multinomial")
     settings.check_above(shares.sum(-1), 0, "the sum of the shares of multinomial")
     if replacement:
