@@ -25,6 +25,7 @@ from symgrad.frontend.plain import as_unstated, defaults, numbers, with_regions,
 from symgrad.frontend.request import Request
 from symgrad.frontend.trace import trace_request
 from symgrad.plain_values import described, either
+from symgrad.proof.report.merge import under
 from symgrad.proof.report.records import Condition, InputReport, Report
 from symgrad.proof.report.verdict import FAILED, Verdict
 from symgrad.quantify import Judge, Quantified, with_general_repairs
@@ -257,12 +258,7 @@ def _under_shapes(report: Report, request: Request) -> Report:
     """The report with the shapes that forward needs as a condition."""
     shapes = ", ".join(one.spec.of(one.name) for one in request.tensors if one.spec is not None)
     found = Condition("shapes", f"the shapes are {shapes}")
-    inputs = {
-        name: replace(one, conditions=(found, *one.conditions))
-        if one.verdict is Verdict.PROVED else one
-        for name, one in report.inputs.items()
-    }  # fmt: skip
-    return replace(report, inputs=inputs)
+    return replace(report, inputs=under(report.inputs, before=(found,)))
 
 
 def _is_alike(value: float, default: float) -> bool:

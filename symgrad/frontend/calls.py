@@ -77,7 +77,7 @@ def _beside(
     first: OtherCall | None = None
     for asked in _fewer(aspects):
         wide = written_out(request, float64 if "dtype" in asked else float32, rank)
-        groups = _groups(wide) if "same" in asked and not (case.written or case.updated) else ()
+        groups = _groups(wide) if "same" in asked and not any(case.changed) else ()
         sizes = next(_sizes(wide, case, _alike(wide, case, groups)), None)
         if sizes is None and "alike" not in asked:
             continue
@@ -203,7 +203,7 @@ def _aliased(request: Request, graphs: FunctionGraphs, rank: int | None) -> Iter
         if case.problem is not None:
             continue
         yield from _hooked(own, case, dict(graphs.answers))
-        if case.written or case.updated or not reach.tensors:
+        if any(case.changed) or not reach.tensors:
             continue
         facts = SizeFacts(own.sizes)
         for condition in case.conditions:

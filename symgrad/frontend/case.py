@@ -147,17 +147,13 @@ def _for_later(
     return replace(case, state=tuple(dict.fromkeys(notes)), assumed=told, observed=asked)
 
 
-def _changed(case: FunctionCase) -> tuple[tuple[str, ...], ...]:
-    return case.written, case.updated
-
-
 def _is_again(case: FunctionCase, trace: Callable[[], FunctionCase]) -> bool:
     """Does another trace give the same case?"""
     try:
         other = trace()
     except (SymgradError, NeedsDecision):
         return False
-    if (case.problem is None) != (other.problem is None) or _changed(case) != _changed(other):
+    if (case.problem is None) != (other.problem is None) or case.changed != other.changed:
         return False
     if case.problem is not None and other.problem is not None:
         return case.problem.what == other.problem.what

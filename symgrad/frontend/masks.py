@@ -83,10 +83,7 @@ def _same(case: FunctionCase, empty: Masks, trace: Callable[[Masks], FunctionCas
         other = trace(empty)
     except SymgradError:
         return False
-    if (case.problem is None) != (other.problem is None) or (case.written, case.updated) != (
-        other.written,
-        other.updated,
-    ):
+    if (case.problem is None) != (other.problem is None) or case.changed != other.changed:
         return False
     if len(case.observed) < len(other.observed) or len(case.assumed) < len(other.assumed):
         return False

@@ -302,6 +302,11 @@ class FunctionCase:
         return tuple(node.attributes["name"] for node in self.inputs)
 
     @property
+    def changed(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What backward, and what forward, mutated in place."""
+        return self.written, self.updated
+
+    @property
     def tensors(self) -> tuple[Node, ...]:
         """The tensor inputs."""
         return tuple(node for node in self.inputs if node.attributes["name"] not in self.plain)

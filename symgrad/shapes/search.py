@@ -202,6 +202,8 @@ class _Search:
         """Where trials ended."""
         self.numbers = USUAL_NUMBERS
         """What is put for sizes that Python has to know."""
+        self.beside: dict[tuple[Any, ...], tuple[list[_Trial], bool]] = {}
+        """What was traced at numbers that are no multiples."""
         self.most_cases = TRIAL_CASES
         self.many_cases: CasesError | None = None
         """How a trial ended because forward asks too much about its sizes."""
@@ -222,9 +224,17 @@ class _Search:
         if not found.failing:
             found = self._with_tensors(found)
         guess = self._presences(found)
-        uneven = [] if found.failing else [self._as_uneven(one) for one in self._uneven(found)[0]]
+        uneven = (
+            []
+            if found.failing
+            else [self._marked(one, uneven=True) for one in self._uneven(found)[0]]
+        )
         others = [self._found(other) for other in self._others(found)]
-        repeated = [] if found.failing else [self._as_written(one) for one in self._repeated(found)]
+        repeated = (
+            []
+            if found.failing
+            else [self._marked(one, written=True) for one in self._repeated(found)]
+        )
         longer = [] if found.failing else [
             *self._valued(found), *self._indexed(found), *self._longer(found)
         ]  # fmt: skip
@@ -832,6 +842,12 @@ class _Search:
 
     def _uneven(self, found: _Trial) -> tuple[list[_Trial], bool]:
         """The same at a number that is no multiple, and whether forward takes such."""
+        key = found.chosen, found.specs
+        if key not in self.beside:
+            self.beside[key] = self._traced_uneven(found)
+        return self.beside[key]
+
+    def _traced_uneven(self, found: _Trial) -> tuple[list[_Trial], bool]:
         every: list[_Trial] = []
         taken = False
         for position, axis in map(min, found.uneven):
@@ -848,17 +864,11 @@ class _Search:
             taken |= error is None or is_limit(as_symgrad_error(error, "forward"))
         return every, taken
 
-    def _as_uneven(self, trial: _Trial) -> Request:
-        """What lies beside the multiples that are judged: a mistake there is a condition."""
+    def _marked(self, trial: _Trial, *, uneven: bool = False, written: bool = False) -> Request:
+        """What a mistake is a condition for (``uneven``), or backward is ``written`` for."""
         request = self._found(trial)
         assert request.guess is not None
-        return replace(request, guess=replace(request.guess, uneven=True))
-
-    def _as_written(self, trial: _Trial) -> Request:
-        """What backward is written for: a mistake there is one."""
-        request = self._found(trial)
-        assert request.guess is not None
-        return replace(request, guess=replace(request.guess, written=True))
+        return replace(request, guess=replace(request.guess, uneven=uneven, written=written))
 
     def _has_gradients(self, trial: _Trial, graphs: FunctionGraphs) -> bool:
         """Is there something to prove, an element at least, and has no number a gradient?"""
@@ -928,16 +938,21 @@ class _Search:
                 return None
             other = replace(trial, specs=step.specs, tried=step.tried)
             again, _ = self._trace(other)
-            failed = None if again is None else _problem(again)
-            if failed is not None and unpacks(failed):
-                named = following(step, trial.guessed, failed)
-                found = None if named is None else replace(other, specs=named.specs)
-                traced = None if found is None else self._trace(found)[0]
-                if found is not None and traced is not None and _problem(traced) is None:
-                    return found, traced
             if again is not None:
-                return other, again
+                return self._as_named(step, other, again) or (other, again)
         return None
+
+    def _as_named(
+        self, step: Step, trial: _Trial, graphs: FunctionGraphs
+    ) -> tuple[_Trial, FunctionGraphs] | None:
+        """The same with as many as backward has names for; None where it unpacks no size."""
+        problem = _problem(graphs)
+        named = problem and unpacks(problem) and following(step, trial.guessed, problem)
+        if not named:
+            return None
+        other = replace(trial, specs=named.specs)
+        again, _ = self._trace(other)
+        return None if again is None or _problem(again) is not None else (other, again)
 
     def _at_numbers(self, trial: _Trial, graphs: FunctionGraphs) -> tuple[_Trial, FunctionGraphs]:
         """The same with numbers for the sizes that Python has to know in backward."""

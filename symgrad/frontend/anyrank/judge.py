@@ -185,8 +185,7 @@ def _skeleton(case: FunctionCase, rank: int | None) -> tuple[Any, ...]:
             (one.input, type_of(one.node), type_of(one.returned), one.problem is None)
             for one in case.gradients
         ],
-        case.written,
-        case.updated,
+        case.changed,
         type(case.problem),
         0 if case.record is None else len(case.record.rules),
     )

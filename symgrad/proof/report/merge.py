@@ -216,11 +216,7 @@ def at_sizes(reports: Mapping[tuple[str, ...], Report], late: Sequence[str]) -> 
     notes = [note for report in every.values() for note in report.notes] + [*late]
     several = "numbers" if any(len(sizes) > 1 for sizes in reports) else "a number"
     found = Condition("size", f"{' or '.join(every)} (Python needs {several})")
-    inputs = {
-        name: replace(one, conditions=(*one.conditions, found))
-        if one.verdict is Verdict.PROVED else one
-        for name, one in worst_inputs(by_words).items()
-    }  # fmt: skip
+    inputs = under(worst_inputs(by_words), after=(found,))
     findings = worst_findings(by_words)
     if late and len(reports) == 1:
         findings += (Finding("judged at other sizes", Verdict.UNDECIDED, "; ".join(late)),)
@@ -233,12 +229,19 @@ def at_sizes(reports: Mapping[tuple[str, ...], Report], late: Sequence[str]) -> 
 def at_multiples(report: Report, sizes: Sequence[str]) -> Report:
     """The report with sizes that are multiples since no others are traced, as conditions."""
     found = tuple(Condition("size", f"{size} (others are not traced)") for size in sizes)
-    inputs = {
-        name: replace(one, conditions=(*one.conditions, *found))
+    return replace(report, inputs=under(report.inputs, after=found)) if found else report
+
+
+def under(
+    inputs: Mapping[str, InputReport], before: Sequence[Condition] = (),
+    after: Sequence[Condition] = (),
+) -> dict[str, InputReport]:  # fmt: skip
+    """What is PROVED with further conditions, before or after its own; the rest as it is."""
+    return {
+        name: replace(one, conditions=(*before, *one.conditions, *after))
         if one.verdict is Verdict.PROVED else one
-        for name, one in report.inputs.items()
+        for name, one in inputs.items()
     }  # fmt: skip
-    return replace(report, inputs=inputs) if found else report
 
 
 def _refuted(report: Report) -> set[str]:
