@@ -5,8 +5,9 @@
 In: the rows of ``benchmarks.peer_rows``.  Out: a line of a log for each cell, and with ``--write``
 the table of the whole log in ``benchmarks/PEERS.md``.  What the log has is not measured again.
 
-The contestants take turns; a figure is the median of the rounds.  All have the same data, and
-their gradients are compared first.  Each number of threads has a process, on as many cores.  One
+The contestants take turns, in another order each round, since what one leaves in the caches costs
+the next one time; a figure is the median of the rounds.  All have the same data, and their
+gradients are compared first.  Each number of threads has a process, on as many cores.  One
 thread is measured in processor time, which other programs hardly change; more in wall time.
 """
 
@@ -17,6 +18,7 @@ import dataclasses
 import itertools
 import json
 import os
+import random
 import statistics
 import subprocess
 import sys
@@ -152,15 +154,18 @@ def contestants(
 
 
 def race(steps: dict[str, Step], seconds: float) -> dict[str, float]:
-    """Median seconds of a step, the contestants taking turns."""
+    """Median seconds of a step, the contestants taking turns in random order."""
+    shuffle = random.Random(0).shuffle
+    order = list(steps)
     for step in steps.values():
         step()
     repeats = {name: max(1, int(1e-3 / _seconds(step, 1))) for name, step in steps.items()}
     times: dict[str, list[float]] = {name: [] for name in steps}
     end = time.perf_counter() + seconds
     while time.perf_counter() < end or min(map(len, times.values())) < 5:
-        for name, step in steps.items():
-            times[name].append(_seconds(step, repeats[name]))
+        shuffle(order)
+        for name in order:
+            times[name].append(_seconds(steps[name], repeats[name]))
     return {name: statistics.median(found) for name, found in times.items()}
 
 
