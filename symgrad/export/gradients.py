@@ -6,6 +6,7 @@ In: what ``sg.compile`` returned.  Out: another such op, of the inputs and the c
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,12 +16,15 @@ from symgrad.frontend.function import (
     Context,
     Function,
     attributes_of,
+    class_of,
+    has_backward,
     new_context,
     run_backward,
     run_forward,
     state_of,
 )
 from symgrad.frontend.request import Argument, Request, parameters
+from symgrad.ir.printer import fresh_name
 
 
 def gradients_of(op: Any) -> Any:
@@ -28,8 +32,8 @@ def gradients_of(op: Any) -> Any:
 
     It takes the inputs, then a cotangent for each floating output, then the plain numbers; it gives
     the gradients of all floating inputs.  What forward saved is differentiated as well, as a
-    function of the inputs.  Raises KernelArgumentError for an op of a package, and what
-    ``sg.compile`` raises.
+    function of the inputs.  Raises KernelArgumentError for an op of a package, and for one without
+    a backward of its own, and what ``sg.compile`` raises.
     """
     request: Request | None = getattr(op, "origin", None)
     if request is None:
@@ -37,11 +41,20 @@ def gradients_of(op: Any) -> Any:
             f"nothing says which Function {op!r} was compiled from",
             hint="pass what sg.compile returned",
         )
+    if not has_backward(request.function):
+        raise KernelArgumentError(
+            f"{class_of(request.function).__name__} has no backward whose derivative could be taken",
+            hint="write a backward: the one that was derived for it is a kernel, and no program",
+        )
     record = op.caller.op
     case = max(record.cases, key=_generality)
     floating = [one for one in case.outputs if one.dtype.startswith("float")]
-    specs = [_spec(one) for one in (*case.inputs, *floating)]
-    return compile(_gradients(request, record), *specs)
+    arrays = (*case.inputs, *floating)
+    groups = {
+        group: max((_run(one, name) for one in arrays), key=len)
+        for group, name in request.batches.items()
+    }  # fmt: skip
+    return compile(_gradients(request, record), *(_spec(one, groups) for one in arrays))
 
 
 class _Finished(Context):
@@ -58,18 +71,35 @@ class _Finished(Context):
         return state_of(self).saved
 
 
-def _generality(case: Any) -> tuple[int, int]:
-    """More for the case whose shapes hold for more sizes."""
-    fixed = sum(dim.isdigit() for array in (*case.inputs, *case.outputs) for dim in array.dims)
-    return -fixed, -len(case.conditions)
+def _generality(case: Any) -> tuple[int, int, int]:
+    """More for the case whose shapes hold for more sizes, and then for the one with more axes."""
+    dims = [dim for array in (*case.inputs, *case.outputs) for dim in array.dims]
+    return -sum(dim.isdigit() for dim in dims), -len(case.conditions), len(dims)
 
 
-def _spec(array: Any) -> str:
-    """The spec of an array: ``f32[n *s m]``."""
+def _run(array: Any, name: str) -> list[str]:
+    """Those of its sizes that are batch axes of this name, written out."""
+    return [dim for dim in array.dims if re.fullmatch(rf"{name}_\d+", dim)]
+
+
+def _spec(array: Any, groups: Mapping[str, list[str]]) -> str:
+    """The spec of an array: ``f32[n *s m]``.  ``groups``: what batch axes are, written out.
+
+    Raises KernelArgumentError for an array with a part of them.
+    """
     dims = [one.replace(" ", "") for one in array.dims]
     if array.batch is not None:
         name, axis, count = array.batch
         dims[axis : axis + count] = [f"*{name}"]
+    for group, axes in groups.items():
+        own = [place for place, dim in enumerate(dims) if dim in axes]
+        if own and dims[own[0] : own[-1] + 1] != axes:
+            raise KernelArgumentError(
+                f"{array.name}[{', '.join(dims)}] has some of the axes *{group}, not all of them",
+                hint='compile the op for one number of axes: "n m", not "*batch m"',
+            )
+        if own:
+            dims[own[0] : own[-1] + 1] = [f"*{group}"]
     kind = array.dtype.replace("float", "f").replace("uint", "u").replace("int", "i")
     return f"{kind}[{' '.join(dims)}]"
 
@@ -103,12 +133,18 @@ def _gradients(request: Request, record: Any) -> type[Function]:
     own = {one.name: one for one in parameters(request.function)}
     kind = inspect.Parameter
     names = [one.name for one in request.tensors]
-    names += [f"grad_{place}" for place, has in enumerate(floating) if has]
+    for place, has in enumerate(floating):
+        if has:
+            names.append(fresh_name(f"grad_{place}", {*names, *own}))
     taken = [kind(name, kind.POSITIONAL_OR_KEYWORD) for name in ("ctx", *names)]
     taken += [own[name].replace(kind=kind.KEYWORD_ONLY) for name in sorted(numbers)]
     vars(forward)["__signature__"] = inspect.Signature(taken)
     name = f"{record.name}_gradients"
-    return type(name, (Function,), {"forward": staticmethod(forward), "__module__": __name__})
+    members = {
+        "forward": staticmethod(forward), "__module__": __name__,
+        "symgrad_guest": class_of(request.function).symgrad_guest,
+    }  # fmt: skip
+    return type(name, (Function,), members)
 
 
 def _of_tensors(

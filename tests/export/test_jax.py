@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import symgrad as sg
 from symgrad import generated
 from symgrad.errors import KernelArgumentError, KernelTypeError
 from symgrad.frontend.trace import trace
@@ -24,6 +25,7 @@ import jax.numpy as jnp  # noqa: E402
 from jax.test_util import check_grads  # noqa: E402
 
 from symgrad.export import jax as export  # noqa: E402
+from symgrad.export.gradients import gradients_of  # noqa: E402
 
 
 def matrix(*shape: int, seed: int = 0, dtype: Any = np.float32) -> Any:
@@ -193,3 +195,19 @@ def test_threads() -> None:
             return (y**2).sum()
 
         close(results[seed], jax.grad(theirs)(x), 1e-3)
+
+
+def test_the_gradients_of_an_unmodified_function_are_an_op() -> None:
+    """Their derivative is the second one of the function."""
+
+    @jax.custom_vjp
+    def softplus(x: Any) -> Any:
+        return jnp.log1p(jnp.exp(x))
+
+    softplus.defvjp(
+        lambda x: (softplus(x), x), lambda x, g: (g * jax.nn.sigmoid(x),)
+    )  # fmt: skip
+    op = export.function(gradients_of(sg.compile(softplus, "f32[n m]")))
+    x = matrix(2, 3)
+    slope = jax.nn.sigmoid(x)
+    close(jax.grad(lambda x: op(x, jnp.ones_like(x)).sum())(x), slope * (1 - slope))

@@ -31,5 +31,5 @@ def test_the_programs_print_what_the_page_says(program: str, printed: str, tmp_p
     assert done.stdout == printed
 
 
-def test_there_is_one_for_each_framework() -> None:
-    assert len(PROGRAMS) == 3
+def test_there_is_one_for_each_framework_and_its_own_classes() -> None:
+    assert len(PROGRAMS) == 4

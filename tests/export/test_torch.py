@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import symgrad as sg
 from symgrad import generated
 from symgrad.errors import KernelArgumentError, KernelTypeError
 from symgrad.frontend.trace import trace
@@ -25,6 +26,7 @@ from symgrad.export import torch as export  # noqa: E402
 from symgrad.export.gradients import gradients_of  # noqa: E402
 
 F = torch.nn.functional
+FUNCTION: Any = torch.autograd.Function
 
 
 def matrix(*shape: int, dtype: Any = torch.float32, grad: bool = False, seed: int = 0) -> Any:
@@ -460,6 +462,89 @@ def test_a_second_derivative_by_the_op_of_the_gradients() -> None:
     torch.testing.assert_close(*hessians)
 
 
+class Scaled(FUNCTION):
+    """An integer output, a number, a flag, and an attribute of ctx."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, alpha: float = 1.5, flag: bool = True) -> Any:
+        largest, place = x.max(-1)
+        ctx.save_for_backward(x, place)
+        ctx.alpha = alpha
+        ctx.mark_non_differentiable(place)
+        return torch.sin(x) * alpha, largest, place
+
+    @staticmethod
+    def backward(ctx: Any, g: Any, h: Any, ignored: Any) -> Any:
+        x, place = ctx.saved_tensors
+        rows = torch.zeros_like(x).scatter_(-1, place.unsqueeze(-1), h.unsqueeze(-1))
+        return g * torch.cos(x) * ctx.alpha + rows, None, None
+
+
+class Shared(FUNCTION):
+    """A setup_context, an input of fewer axes, and a name that cotangents have elsewhere."""
+
+    @staticmethod
+    def forward(x: Any, grad_0: Any) -> Any:
+        return torch.exp(x * grad_0)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(*inputs, output)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, g: Any) -> Any:
+        x, w, y = ctx.saved_tensors
+        own, other = (g * y * w, g * y * x) if ctx.needs_input_grad[1] else (g * y * w, None)
+        return own, None if other is None else other.sum(0)
+
+
+class Means(FUNCTION):
+    """What torch's functions are called for is not the same for any number of axes."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return torch.tanh(x).mean(-1)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return g.unsqueeze(-1).expand_as(x) * (1 - torch.tanh(x) ** 2) / x.shape[-1]
+
+
+@pytest.mark.parametrize(
+    ("function", "specs", "shapes"),
+    [(Scaled, ["f64[n m]"], [(2, 3)]), (Shared, ["f64[n m]", "f64[m]"], [(2, 3), (3,)]),
+     (Means, ["f64[*s m]"], [(2, 2, 3)])],
+)  # fmt: skip
+def test_a_second_derivative_of_an_unmodified_class(
+    function: Any, specs: list[str], shapes: list[tuple[int, ...]]
+) -> None:
+    inputs = [matrix(*one, dtype=torch.float64, grad=True) for one in shapes]
+    op = sg.compile(function, *specs)
+    name = f"symgrad_test::twice_{op.name}"
+    twice = export.custom_op(op, name=name, gradients=gradients_of(op))
+
+    def floating(*args: Any) -> Any:
+        found = twice(*args)
+        many = found if isinstance(found, tuple) else (found,)
+        return tuple(one for one in many if one.is_floating_point())
+
+    own = function.apply(*inputs)
+    torch.testing.assert_close(floating(*inputs)[0], own[0] if function is Scaled else own)
+    assert torch.autograd.gradgradcheck(floating, inputs)
+
+
+def test_gradients_that_cannot_be_differentiated_are_an_error() -> None:
+    op = sg.compile(Means, "f64[m *s]")  # where m is the last axis, once in four
+    with pytest.raises(KernelArgumentError, match=r"has some of the axes \*s"):
+        gradients_of(op)
+    once = gradients_of(sg.compile(Means, "f64[n m]"))
+    with pytest.raises(KernelArgumentError, match="has no backward whose derivative"):
+        gradients_of(once)
+
+
 def test_the_op_of_other_gradients_is_refused() -> None:
     op = compiled(Dot, "f64")
     with pytest.raises(KernelArgumentError, match="does not compute the gradients"):
@@ -628,6 +713,7 @@ def test_threads() -> None:
 
 FORKS = """
 import os, numpy as np, torch
+import symgrad as sg
 from symgrad import generated
 from symgrad.export import torch as export
 op, x = export.custom_op(generated.nn_gelu), torch.ones(300, 300)
