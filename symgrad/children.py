@@ -89,6 +89,7 @@ class Child:
         self.status: int | None = None
         self.seconds = 0.0
         self.pipe, end = os.pipe()
+        closed_with_parent, self.kept = os.pipe()
         with warnings.catch_warnings():
             # of threads that a fork does not have; what runs in the child starts its own
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -97,8 +98,12 @@ class Child:
             self.process = os.fork()
         if self.process == 0:
             os.close(self.pipe)
-            _run(work, end, cpu, memory)
+            os.close(self.kept)
+            _run(work, end, cpu, memory, closed_with_parent)
         os.close(end)
+        os.close(closed_with_parent)
+        with suppress(OSError):  # here too: whichever of both comes first
+            os.setpgid(self.process, self.process)
         self.patience = Patience(self.process, wall, rest)
 
     def fileno(self) -> int:
@@ -139,13 +144,20 @@ class Child:
         return value
 
     def kill(self) -> None:
-        """End the child."""
+        """End the child, and the programs that it has started."""
         if self.status is None:
             with suppress(ProcessLookupError):
-                os.kill(self.process, signal.SIGKILL)
+                os.killpg(self.process, signal.SIGKILL)
+
+    def stop(self) -> None:
+        """End the child, and wait until it has ended."""
+        self.kill()
+        if self.status is None:
+            self._end()
 
     def _end(self) -> None:
         os.close(self.pipe)
+        os.close(self.kept)
         _, self.status, taken = os.wait4(self.process, 0)
         self.seconds = taken.ru_utime + taken.ru_stime
 
@@ -206,9 +218,30 @@ def _how_ended(code: int, cpu: float | None) -> str:
 # -- in the child
 
 
-def _run(work: Callable[[], Any], pipe: int, cpu: float | None, memory: int | None) -> None:
+def end_with_parent(pipe: int) -> None:
+    """End this process where its parent is killed, which alone holds the other end of the pipe.
+
+    The default action of SIGIO is to end.
+    """
+    with suppress(ImportError, AttributeError, OSError):
+        import fcntl
+
+        signal.signal(signal.SIGIO, signal.SIG_DFL)
+        fcntl.fcntl(pipe, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(pipe, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)
+        if select.select([pipe], [], [], 0)[0]:  # the parent has ended meanwhile
+            os.kill(os.getpid(), signal.SIGIO)
+
+
+def _run(
+    work: Callable[[], Any], pipe: int, cpu: float | None, memory: int | None,
+    closed_with_parent: int,
+) -> None:  # fmt: skip
     """Do the work, write what it returns, and end without what Python does at its end."""
     try:
+        with suppress(OSError):  # a group of its own: what the terminal sends goes to the parent
+            os.setpgid(0, 0)
+        end_with_parent(closed_with_parent)
         gc.freeze()  # what was there before the fork is not looked through again
         _quiet()
         _limit(cpu, memory)

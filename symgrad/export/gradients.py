@@ -43,7 +43,7 @@ def gradients_of(op: Any) -> Any:
         )
     if not has_backward(request.function):
         raise KernelArgumentError(
-            f"{class_of(request.function).__name__} has no backward whose derivative could be taken",
+            f"{class_of(request.function).__name__} has no backward whose derivative can be taken",
             hint="write a backward: the one that was derived for it is a kernel, and no program",
         )
     record = op.caller.op

@@ -431,6 +431,8 @@ def scan_command(
     well.  A process is no sandbox: do not scan a package that you would not use.
 
     Exit status: 0 if all are PROVED (or what symgrad.toml expects), 1 if not, 2 for a wrong call.
+    Ctrl-C ends with 130, and SIGTERM with 143, once what was judged is written; it is marked as
+    incomplete.
     """
     import time
 
@@ -452,24 +454,27 @@ def scan_command(
         write_tests.mkdir(parents=True, exist_ok=True)
     limits = scan.Limits(timeout or None, int(memory * 2**30) or None, write_tests)
     pages = html is not None
-    scanned = scan.scan(found, console, limits, files, jobs, pages=pages)
+    found_out = scan.scan(found, console, limits, files, jobs, pages=pages)
+    scanned, incomplete = found_out.judged, found_out.incomplete
     seconds = time.perf_counter() - started
     if sarif is not None:
-        outputs.write(sarif, outputs.sarif(scanned, Path.cwd()))
+        outputs.write(sarif, outputs.sarif(scanned, Path.cwd(), incomplete, found_out.status))
     if html is not None:
         from symgrad.tools.page import page
 
         counts, notes = scan.counts(scanned), alone_notes(scanned)
-        outputs.write(html, page(place, scanned, counts, notes, seconds))
+        outputs.write(html, page(place, scanned, counts, notes, seconds, incomplete))
     if as_json:
-        _answer(scan.as_dict(place, scanned, seconds))
+        _answer(scan.as_dict(place, found_out, seconds))
     else:
         console.print(scan.summary(scanned, Path.cwd()))
         for note in alone_notes(scanned):
             console.print(note, markup=False)
         said = ", ".join(f"{number} {name}" for name, number in scan.counts(scanned).items())
         click.echo(f"{len(scanned)} Functions in {seconds:.0f} s: {said or 'none'}")
-    _exit(0 if all(one.passes for one in scanned) else 1)
+    if incomplete:
+        click.echo(f"incomplete: {incomplete}", err=True)
+    _exit(found_out.status)
 
 
 @main.command("accuracy")

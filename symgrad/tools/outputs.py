@@ -147,8 +147,13 @@ def short_reason(one: Outcome) -> str:
 # -- SARIF
 
 
-def sarif(judged: Sequence[Outcome], root: Path) -> str:
-    """A SARIF log; files below ``root`` are named relative to it."""
+def sarif(
+    judged: Sequence[Outcome], root: Path, incomplete: str = "", status: int | None = None
+) -> str:
+    """A SARIF log; files below ``root`` are named relative to it.
+
+    ``incomplete``: what is missing, where not all was judged; then ``status`` is the exit status.
+    """
     run = {
         "tool": {
             "driver": {
@@ -174,6 +179,11 @@ def sarif(judged: Sequence[Outcome], root: Path) -> str:
         },
         "results": [_result(one, root.resolve()) for one in judged if _is_told(one)],
     }
+    if incomplete:
+        told = {"level": "error", "message": {"text": incomplete}}
+        run["invocations"] = [
+            {"executionSuccessful": False, "exitCode": status, "toolExecutionNotifications": [told]}
+        ]
     log = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
 

@@ -28,13 +28,15 @@ _ALIGNED = re.compile(r"(?<!\\)&")
 
 def page(
     place: str, found: Sequence[Scanned], counts: dict[str, int], notes: Sequence[str],
-    seconds: float,
+    seconds: float, incomplete: str,
 ) -> str:  # fmt: skip
     """The file."""
     environment = html_environment()
     environment.filters["with_code"] = _with_code
     template = environment.get_template("scan.html.j2")
-    return template.render(place=place, found=found, counts=counts, notes=notes, seconds=seconds)
+    return template.render(
+        place=place, found=found, counts=counts, notes=notes, seconds=seconds, incomplete=incomplete
+    )
 
 
 def _with_code(text: str) -> str:

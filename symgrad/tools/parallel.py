@@ -21,8 +21,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO, Any, TypeVar
 
+from symgrad.children import end_with_parent
 from symgrad.errors import SymgradError
-from symgrad.tools import watched
 
 T = TypeVar("T")
 
@@ -104,7 +104,7 @@ def _start(work: Callable[[int], Any], pipes: Sequence[tuple[int, int]], started
     for _, kept in pipes:
         os.close(kept)
     with started.get_lock():
-        watched.end_with_parent(pipes[started.value][0])
+        end_with_parent(pipes[started.value][0])
         started.value += 1
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.stdout, sys.stderr = _on_descriptor(sys.stdout, 1), _on_descriptor(sys.stderr, 2)

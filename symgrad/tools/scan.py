@@ -6,6 +6,8 @@ the order of the source.
 Classes are found by reading (``sources``).  Each is then imported, judged and refuted in a child
 process, which runs the code of its module and of whatever that imports.  A crash, a hang or a full
 memory ends that child alone, and is what is said of its class.
+
+A signal that ends a program ends the scan, and what was judged by then is told.
 """
 
 from __future__ import annotations
@@ -13,9 +15,12 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.util
+import os
 import re
 import select
+import signal
 import sys
+import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -176,39 +181,107 @@ class Limits:
     tests: Path | None = None
 
 
+@dataclass(frozen=True)
+class Scan:
+    """What was judged, in the order of the source; what was not, and the signal that ended it."""
+
+    judged: Sequence[Scanned]
+    left: Sequence[Source] = ()
+    signal: signal.Signals | None = None
+
+    @property
+    def status(self) -> int:
+        """The exit status; of a scan that a signal ended as shells have it."""
+        if self.signal is not None:
+            return 128 + self.signal
+        return 0 if all(one.passes for one in self.judged) else 1
+
+    @property
+    def incomplete(self) -> str:
+        """What is missing, in a sentence; empty where nothing is."""
+        if self.signal is None:
+            return ""
+        what = "the end of its parent" if self.signal == signal.SIGIO else self.signal.name
+        total = len(self.judged) + len(self.left)
+        return f"{what} ended the scan: {len(self.left)} of {total} were not judged"
+
+
 def scan(
     found: Sequence[Source], console: Console, limits: Limits, files: Configured, jobs: int,
     *, pages: bool = False,
-) -> list[Scanned]:  # fmt: skip
+) -> Scan:  # fmt: skip
     """Judge the classes, so many at the same time.  ``pages``: HTML is wanted as well."""
-    _prepare(found)
     waiting = list(range(len(found)))[::-1]
     running: dict[int, Child] = {}
     done: dict[int, Scanned] = {}
-    with progress(console, len(found)) as advance:
+    with _stopped() as stop, progress(console, len(found)) as advance:
+        _prepare(found)
         advance(f"{len(found)} Functions")
         try:
-            while waiting or running:
+            while (waiting or running) and stop.signal is None:
                 while waiting and len(running) < jobs:
                     number = waiting.pop()
                     running[number] = _start(found[number], limits, files, pages)
-                for number, child in list(_ended(running)):
+                for number, child in list(_ended(running, stop)):
                     del running[number]
                     done[number] = _result(found[number], child)
                     advance(found[number].name)
         finally:
             for child in running.values():
-                child.kill()
-    return [done[number] for number in range(len(found))]
+                child.stop()
+    left = [one for number, one in enumerate(found) if number not in done]
+    return Scan([done[number] for number in sorted(done)], left, stop.signal)
 
 
-def _ended(running: dict[int, Child]) -> Iterator[tuple[int, Child]]:
-    """The children that have ended; waits for one."""
+def _ended(running: dict[int, Child], stop: _Stop) -> Iterator[tuple[int, Child]]:
+    """The children that have ended; waits for one, or for the signal to stop."""
     left = [one for child in running.values() if (one := child.left) is not None]
-    select.select(list(running.values()), [], [], min(left) if left else None)
-    for number, child in running.items():
+    pipes = [stop.pipe, *(child.fileno() for child in running.values())]
+    select.select(pipes, [], [], min(left) if left else None)
+    for number, child in running.items() if stop.signal is None else ():
         if child.read():
             yield number, child
+
+
+@dataclass
+class _Stop:
+    """The signal that ends the scan; ``pipe`` can be read once there is one."""
+
+    pipe: int
+    signal: signal.Signals | None = None
+
+
+ENDING = ("SIGINT", "SIGTERM", "SIGHUP", "SIGIO")
+"""Signals that end a program; SIGIO says that the parent was killed (``children``)."""
+
+
+@contextlib.contextmanager
+def _stopped() -> Iterator[_Stop]:
+    """A block that signals do not end: they are noted, so that it can come to an end itself.
+
+    After such a signal only another SIGINT ends what comes after the block.
+    """
+    pipe, end = os.pipe()
+    stop, before = _Stop(pipe), {}
+
+    def note(number: int, _: Any) -> None:
+        if stop.signal is None:
+            stop.signal = signal.Signals(number)
+            os.write(end, b"!")
+
+    if threading.current_thread() is threading.main_thread():
+        for name in ENDING:
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+                before[number] = signal.signal(number, note)
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            if stop.signal is None or number == signal.SIGINT:
+                signal.signal(number, handler)
+        os.close(pipe)
+        os.close(end)
 
 
 def _prepare(found: Sequence[Source]) -> None:
@@ -348,12 +421,14 @@ def shortened(text: str) -> str:
     return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 4]} ..."
 
 
-def as_dict(place: str, found: Sequence[Scanned], seconds: float) -> dict[str, Any]:
+def as_dict(place: str, found: Scan, seconds: float) -> dict[str, Any]:
     """What ``--json`` prints."""
     return {
         "place": place,
         "seconds": round(seconds, 3),
-        "counts": counts(found),
-        "notes": alone_notes(found),
-        "functions": [one.to_dict() for one in found],
+        "incomplete": found.incomplete,
+        "not_judged": [one.name for one in found.left],
+        "counts": counts(found.judged),
+        "notes": alone_notes(found.judged),
+        "functions": [one.to_dict() for one in found.judged],
     }

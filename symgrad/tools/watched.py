@@ -57,6 +57,8 @@ def run(program: Callable[[], Any]) -> None:
         child = os.fork()
         if child == 0:
             os.close(kept)
+            from symgrad.children import end_with_parent
+
             end_with_parent(closed_with_parent)
             _work(program, _Report(file))
         os.close(closed_with_parent)
@@ -80,18 +82,6 @@ def answer(text: str) -> None:
     """Set the text that the parent writes to stdout, after ``take_stdout``."""
     assert _report is not None
     _report.answer = text
-
-
-def end_with_parent(pipe: int) -> None:
-    """End this process where its parent is killed, which alone holds the other end of the pipe.
-
-    The default action of SIGIO is to end.
-    """
-    with suppress(ImportError, AttributeError, OSError):
-        import fcntl
-
-        fcntl.fcntl(pipe, fcntl.F_SETOWN, os.getpid())
-        fcntl.fcntl(pipe, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)
 
 
 def _work(program: Callable[[], Any], report: _Report) -> None:

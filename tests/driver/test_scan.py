@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -184,3 +188,76 @@ def test_a_table_for_no_class_is_an_error_before_anything_runs(tmp_path: Path) -
     said = json.loads(found.stdout)["error"]
     assert said["message"] == "there is no Function 'Found'"
     assert said["line"] == 3
+
+
+SLOW = """
+    import time
+    import subprocess
+    import symgrad as sg
+
+    class Early(sg.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            return 2 * grad
+
+    class Late(Early):
+        @staticmethod
+        def forward(ctx, x):
+            subprocess.run(["sleep", "900"])
+            return 2 * x
+
+    class Later(Early):
+        @staticmethod
+        def forward(ctx, x):
+            time.sleep(900)
+            return 2 * x
+    """
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_a_scan_that_is_ended_tells_what_was_judged(tmp_path: Path, ending: int) -> None:
+    """No process is left; a pipe that all of them have is closed at the end of the last one."""
+    (tmp_path / "late.py").write_text(re.sub(r"(?m)^ {4}", "", SLOW))
+    command = [sys.executable, "-m", "symgrad", "scan", "late.py", "-j", "1", "--json"]
+    command += ["--html", "page.html", "--sarif", "log.sarif"]
+    read, write = os.pipe()
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True, pass_fds=[write],
+    ) as process:  # fmt: skip
+        os.close(write)
+        while not _runs("sleep", process.pid):
+            time.sleep(0.05)
+        if ending == signal.SIGINT:
+            os.killpg(process.pid, ending)  # as a terminal does
+        else:
+            process.send_signal(ending)
+        printed, said = process.communicate()
+    assert os.read(read, 1) == b""
+    os.close(read)
+    assert process.returncode == (-ending if ending == signal.SIGKILL else 128 + ending)
+    what = "the end of its parent" if ending == signal.SIGKILL else signal.Signals(ending).name
+    told = f"{what} ended the scan: 2 of 3 were not judged"
+    assert f"incomplete: {told}" in said
+    if ending != signal.SIGKILL:  # who would write is gone
+        found = json.loads(printed)
+        assert (found["incomplete"], found["not_judged"]) == (told, ["late.Late", "late.Later"])
+        assert [one["verdict"] for one in found["functions"]] == ["PROVED"]
+    assert f"incomplete: {told}" in (tmp_path / "page.html").read_text()
+    (run,) = json.loads((tmp_path / "log.sarif").read_text())["runs"]
+    assert [one["function"] for one in run["properties"]["judged"]] == ["Early"]
+    assert run["invocations"][0]["executionSuccessful"] is False
+
+
+def _runs(program: str, session: int) -> bool:
+    """Does a program run in the session?"""
+    for one in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            name, _, rest = one.read_text().partition("(")[2].rpartition(")")
+            if name == program and int(rest.split()[3]) == session:
+                return True
+    return False
