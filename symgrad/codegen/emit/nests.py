@@ -51,6 +51,8 @@ from symgrad.codegen.schedule.storage import Storage
 from symgrad.ir.dim import Atom, Axis, Dim
 from symgrad.ir.expr import Access, Call, Expr, Literal, Reduce, postorder, rebuild
 
+IN_REGISTERS = 64  # numbers that a loop accumulates in registers
+
 
 class Nests:
     """Writes the loops of one kernel.
@@ -76,6 +78,7 @@ class Nests:
         self.assumed: frozenset[Expr] = frozenset()
         self.items = {item.value: item for item in storage.paths if item.value is not None}
         self._complete: set[Item] = set()
+        self._whole: dict[Item, tuple[Array, tuple[Dim, ...]]] = {}
 
     def _stored(self, expr: Expr) -> Expression | None:
         item = self.items.get(expr)
@@ -178,6 +181,7 @@ class Nests:
             elif item.finds_place:
                 self._start_place(item)
             elif item.inside:
+                self._open_few(item)
                 array, indices = self.arrays[item]
                 self.fill(array, indices, item.inside, reduction_of(item).start)
             else:
@@ -189,6 +193,40 @@ class Nests:
         if item.role == SCAN:
             return path[-1] is loop and item.pattern(Scan).axis == loop.axis
         return bool(item.reduced) and path[len(item.outside)] is loop
+
+    def is_few(self, item: Item) -> bool:
+        """Does a reduction accumulate so few numbers that they can stay in registers?"""
+        count = self.context.count(item.inside).constant
+        return (
+            item.role == REDUCE
+            and bool(item.inside)
+            and (count or IN_REGISTERS + 1) <= IN_REGISTERS
+        )
+
+    def is_local(self, item: Item) -> bool:
+        """Are these numbers read in the scope alone in which they are accumulated?"""
+        places = self.storage.places
+        place = places[item]
+        own = place.definition is None and place.shared > 0 and place.axes == item.inside
+        free = place.alias is None and all(other.alias is not item for other in places.values())
+        return own and free and self.is_few(item)
+
+    def _open_few(self, item: Item) -> None:
+        """Let a reduction accumulate in an array of this scope.
+
+        The compiler cannot tell that nothing else writes to the array that the value is for.
+        """
+        if not self.is_few(item):
+            return
+        local = self.is_local(item)
+        wanted = self.name_of(item) if local else f"{self.name_of(item)}_sums"
+        c_name, count = self.scalars.fresh(wanted), self.context.count(item.inside)
+        self.scalars.add(Line(f"{item.result.dtype.c} {c_name}[{count}];"))
+        shape = tuple(axis.extent for axis in item.inside)
+        if not local:
+            self._whole[item] = self.arrays[item]
+        own = Array(c_name, item.result.dtype, shape, constant=False)
+        self.arrays[item] = own, tuple(map(Dim.of, item.inside))
 
     def start_variable(self, item: Item) -> None:
         """Declare the variable that a reduction accumulates in."""
@@ -263,6 +301,10 @@ class Nests:
         if item.role not in (REDUCE, PRODUCT):
             return
         self.complete(item)
+        if item in self._whole:
+            few = self.context.element(*self.arrays[item])
+            self.arrays[item] = self._whole.pop(item)
+            self.fill(*self.arrays[item], item.inside, few)
         if item in self.sums.totals:
             self.variables[item] = self.sums.finish(
                 item, self.name_of(item), rounded=item not in self.joins

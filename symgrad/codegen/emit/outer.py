@@ -193,7 +193,9 @@ class OuterLoops:
         buffered = [
             item
             for item in loop.items
-            if (place := self.nests.storage.places.get(item)) and place.shared > 0
+            if (place := self.nests.storage.places.get(item))
+            and place.shared > 0
+            and not self.nests.is_local(item)
         ]
         if rows.flat:
             self._open_flat(rows)

@@ -156,7 +156,9 @@ class Items:
 
     def _new(self, role: str, axes: Iterable[Axis], body: Expr | None, **rest: object) -> Item:
         needs = self.needs([body]) if body is not None else ()
-        return Item(len(self.found), role, tuple(axes), body=body, needs=needs, **rest)  # type: ignore[arg-type]
+        axes = tuple(axes)
+        needs = tuple(Need(n.item, n.kept - _ahead(n.item, axes)) for n in needs)
+        return Item(len(self.found), role, axes, body=body, needs=needs, **rest)  # type: ignore[arg-type]
 
     def _add_checks(self, waiting: list[Check]) -> list[Check]:
         """Add the checks for which everything is computed; return the others."""
@@ -335,6 +337,15 @@ class Items:
             yield from (Need(check, frozenset()) for check in self._checking.get(tensor, ()))
             if (producer := self._producers.get(tensor)) is not None:
                 yield Need(producer, _kept(producer, indices))
+
+
+def _ahead(item: Item, axes: tuple[Axis, ...]) -> frozenset[Axis]:
+    """The axis of the loop of its own that a kept value gets ahead of what has loops inside it."""
+    around = item.role == KEEP and len(item.axes) > 1 and item.axes == axes[: len(item.axes)]
+    if not around or len(item.axes) == len(axes):
+        return frozenset()
+    innermost = frozenset(item.axes[-1:])
+    return frozenset() if any(need.kept & innermost for need in item.needs) else innermost
 
 
 def _kept(producer: Item, indices: tuple[Dim, ...]) -> frozenset[Axis]:

@@ -4,7 +4,8 @@ In: a program, its items and their loops.  Out: the expressions to be kept.
 
 One sweep from readers to what they read finds in which loops each value is needed.  Within one
 loop sharing is free.  A value that several loops need, or that a loop computes afresh though it
-does not depend on it, is kept where that costs less than computing it again.
+does not depend on it, is kept where that costs less than computing it again.  So is a value that
+is dear and needed around an inner loop, where it is computed by itself: ahead, it has lanes.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from symgrad.ir.expr import Call, Expr
 # What storing and loading an element costs, in ns.
 _ROW, _WHOLE, _HOIST, _THERE = 0.10, 1.0, 0.10, 0.10
 _HIGHEST = 2.0  # a cost is not summed up beyond this
+_ALONE = 7.0  # what a value costs by itself beyond what it costs with lanes, in such costs
+_AHEAD = 0.9  # ns: less is not worth a loop of its own
 
 
 def choose_kept(items: Items, paths: Mapping[Item, Path], guards: Guards) -> list[Expr]:
@@ -67,8 +70,15 @@ class _Chooser:
         loops = list(dict.fromkeys(self._placed(expr, path) for path in places))
         again = any(loop.axis not in expr.free for path in loops for loop in path)
         if len(loops) < 2 and not again:
-            return False
+            return self._has_lanes_ahead(expr, places[0]) and _ALONE * self._cost(expr) > _AHEAD
         return self._cost(expr) > self._price(expr, loops, again=again)
+
+    def _has_lanes_ahead(self, expr: Expr, path: Path) -> bool:
+        """Is it computed around an inner loop, though a loop of its own could come before?"""
+        placed = self._placed(expr, path)
+        if not 1 < len(placed) < len(path) or any(loop.sequential for loop in path):
+            return False
+        return all(placed[-1].axis not in need.kept for need in self._items.needs([expr]))
 
     def _own_loops(self, expr: Expr, path: Path) -> Path:
         """The loops in which a kept value is computed: only those that it depends on."""

@@ -24,9 +24,6 @@ int64_t convolution_workspace(int64_t n, int64_t m)
         + ROUND_UP(row_groups(n, 4, 32) * 96)
         + ROUND_UP(row_groups(n, 4, 32) * 96)
         + ROUND_UP(row_groups(n, 4, 32) * (12*m))
-        + ROUND_UP(row_groups(n, 4, 32) * 12)
-        + ROUND_UP(row_groups(n, 4, 32) * 12)
-        + ROUND_UP(row_groups(n, 4, 32) * 12)
         + ROUND_UP(row_groups(n, 4, 32) * 48)
         + ROUND_UP(row_groups(n, 4, 32) * 48)
         + ROUND_UP(row_groups(n, 4, 32) * 48)
@@ -69,9 +66,6 @@ int convolution(
     double *restrict total_part_ = carve(&space, row_groups(n, 4, 32) * 96);
     double *restrict total_part_2 = carve(&space, row_groups(n, 4, 32) * 96);
     float *restrict grad_y_copy_rows = carve(&space, row_groups(n, 4, 32) * (12*m));
-    float *restrict total_rows = carve(&space, row_groups(n, 4, 32) * 12);
-    float *restrict total_rows_ = carve(&space, row_groups(n, 4, 32) * 12);
-    float *restrict total_rows_2 = carve(&space, row_groups(n, 4, 32) * 12);
     float *restrict total_rows_part = carve(&space, row_groups(n, 4, 32) * 48);
     float *restrict total_rows_part_ = carve(&space, row_groups(n, 4, 32) * 48);
     float *restrict total_rows_part_2 = carve(&space, row_groups(n, 4, 32) * 48);
@@ -130,40 +124,37 @@ int convolution(
             const int64_t j0_ = group*rows;
             const int64_t j1_ = MIN(n, j0_ + rows);
             float *restrict grad_y_copy_own = grad_y_copy_rows + group*(3*m);
-            float *restrict total_own = total_rows + group*3;
-            float *restrict total_own_ = total_rows_ + group*3;
-            float *restrict total_own_2 = total_rows_2 + group*3;
-            double *restrict total_own_3 = total_part + group*12;
+            double *restrict total_own = total_part + group*12;
             for (int64_t k = 0; k < 4; k++) {
                 for (int64_t l = 0; l < 3; l++)
-                    total_own_3[l*4 + k] = 0.0;
+                    total_own[l*4 + k] = 0.0;
             }
-            float *restrict total_rows_3 = total_rows_part + group*12;
-            double *restrict total_own_4 = total_part_ + group*12;
+            float *restrict total_rows = total_rows_part + group*12;
+            double *restrict total_own_ = total_part_ + group*12;
             for (int64_t k = 0; k < 4; k++) {
                 for (int64_t l = 0; l < 3; l++)
-                    total_own_4[l*4 + k] = 0.0;
+                    total_own_[l*4 + k] = 0.0;
             }
-            float *restrict total_rows_4 = total_rows_part_ + group*12;
-            double *restrict total_own_5 = total_part_2 + group*12;
+            float *restrict total_rows_ = total_rows_part_ + group*12;
+            double *restrict total_own_2 = total_part_2 + group*12;
             for (int64_t k = 0; k < 4; k++) {
                 for (int64_t l = 0; l < 3; l++)
-                    total_own_5[l*4 + k] = 0.0;
+                    total_own_2[l*4 + k] = 0.0;
             }
-            float *restrict total_rows_5 = total_rows_part_2 + group*12;
+            float *restrict total_rows_2 = total_rows_part_2 + group*12;
             for (int64_t first_row = j0_; first_row < j1_; first_row += SUM_ROWS) {
                 const int64_t last_row = MIN(j1_, first_row + SUM_ROWS);
                 for (int64_t k = 0; k < 4; k++) {
                     for (int64_t l = 0; l < 3; l++)
-                        total_rows_3[l*4 + k] = 0.0f;
+                        total_rows[l*4 + k] = 0.0f;
                 }
                 for (int64_t k = 0; k < 4; k++) {
                     for (int64_t l = 0; l < 3; l++)
-                        total_rows_4[l*4 + k] = 0.0f;
+                        total_rows_[l*4 + k] = 0.0f;
                 }
                 for (int64_t k = 0; k < 4; k++) {
                     for (int64_t l = 0; l < 3; l++)
-                        total_rows_5[l*4 + k] = 0.0f;
+                        total_rows_2[l*4 + k] = 0.0f;
                 }
                 for (int64_t j = first_row; j < last_row; j++) {
                     for (int64_t q = 0; q < m; q++) {
@@ -173,12 +164,15 @@ int convolution(
                             grad_y_copy_own_q[l] = grad_y[j*grad_y_s0 + l*grad_y_s1 + q];
                     }
                     for (int64_t k = 0; k < 4; k++) {
+                        float total[3];
                         for (int64_t l = 0; l < 3; l++)
-                            total_own[l] = 0.0f;
+                            total[l] = 0.0f;
+                        float total_[3];
                         for (int64_t l = 0; l < 3; l++)
-                            total_own_[l] = 0.0f;
+                            total_[l] = 0.0f;
+                        float total_2[3];
                         for (int64_t l = 0; l < 3; l++)
-                            total_own_2[l] = 0.0f;
+                            total_2[l] = 0.0f;
                         float *stored_jk = stored + (j*4 + k) * (m + 2);
                         for (int64_t q = 0; q < m; q++) {
                             float *grad_y_copy_own_q = grad_y_copy_own + q*3;
@@ -187,28 +181,28 @@ int convolution(
                             const float t_3 = stored_jk[q + 2];
                             #pragma omp simd
                             for (int64_t l = 0; l < 3; l++) {
-                                total_own[l] += grad_y_copy_own_q[l]*t_;
-                                total_own_[l] += grad_y_copy_own_q[l]*t_2;
-                                total_own_2[l] += grad_y_copy_own_q[l]*t_3;
+                                total[l] += grad_y_copy_own_q[l]*t_;
+                                total_[l] += grad_y_copy_own_q[l]*t_2;
+                                total_2[l] += grad_y_copy_own_q[l]*t_3;
                             }
                         }
                         #pragma omp simd
                         for (int64_t l = 0; l < 3; l++) {
-                            total_rows_3[l*4 + k] += total_own[l];
-                            total_rows_4[l*4 + k] += total_own_[l];
-                            total_rows_5[l*4 + k] += total_own_2[l];
+                            total_rows[l*4 + k] += total[l];
+                            total_rows_[l*4 + k] += total_[l];
+                            total_rows_2[l*4 + k] += total_2[l];
                         }
                     }
                 }
                 #pragma omp simd
                 for (int64_t u = 0; u < 12; u++)
-                    total_own_3[u] += total_rows_3[u];
+                    total_own[u] += total_rows[u];
                 #pragma omp simd
                 for (int64_t u_ = 0; u_ < 12; u_++)
-                    total_own_4[u_] += total_rows_4[u_];
+                    total_own_[u_] += total_rows_[u_];
                 #pragma omp simd
                 for (int64_t u_2 = 0; u_2 < 12; u_2++)
-                    total_own_5[u_2] += total_rows_5[u_2];
+                    total_own_2[u_2] += total_rows_2[u_2];
             }
         }
         combine_sum_f32(groups, 12, total_part, stored_);
@@ -226,32 +220,32 @@ int convolution(
                 for (int64_t l = 0; l < 3; l++)
                     total_own[l*4 + k] = 0.0;
             }
-            float *restrict total_rows_3 = total_rows_part_3 + group*12;
+            float *restrict total_rows = total_rows_part_3 + group*12;
             double *restrict total_own_ = total_part_4 + group*12;
             for (int64_t k = 0; k < 4; k++) {
                 for (int64_t l = 0; l < 3; l++)
                     total_own_[l*4 + k] = 0.0;
             }
-            float *restrict total_rows_4 = total_rows_part_4 + group*12;
+            float *restrict total_rows_ = total_rows_part_4 + group*12;
             double *restrict total_own_2 = total_part_5 + group*12;
             for (int64_t k = 0; k < 4; k++) {
                 for (int64_t l = 0; l < 3; l++)
                     total_own_2[l*4 + k] = 0.0;
             }
-            float *restrict total_rows_5 = total_rows_part_5 + group*12;
+            float *restrict total_rows_2 = total_rows_part_5 + group*12;
             for (int64_t first_row = j0_; first_row < j1_; first_row += SUM_ROWS) {
                 const int64_t last_row = MIN(j1_, first_row + SUM_ROWS);
                 for (int64_t k = 0; k < 4; k++) {
                     for (int64_t l = 0; l < 3; l++)
-                        total_rows_3[l*4 + k] = 0.0f;
+                        total_rows[l*4 + k] = 0.0f;
                 }
                 for (int64_t k = 0; k < 4; k++) {
                     for (int64_t l = 0; l < 3; l++)
-                        total_rows_4[l*4 + k] = 0.0f;
+                        total_rows_[l*4 + k] = 0.0f;
                 }
                 for (int64_t k = 0; k < 4; k++) {
                     for (int64_t l = 0; l < 3; l++)
-                        total_rows_5[l*4 + k] = 0.0f;
+                        total_rows_2[l*4 + k] = 0.0f;
                 }
                 for (int64_t j = first_row; j < last_row; j++) {
                     for (int64_t k = 0; k < 4; k++) {
@@ -280,21 +274,21 @@ int convolution(
                             const float total = (float)total_sum;
                             const float total_ = (float)total_sum_;
                             const float total_2 = (float)total_sum_2;
-                            total_rows_3[l*4 + k] += total;
-                            total_rows_4[l*4 + k] += total_;
-                            total_rows_5[l*4 + k] += total_2;
+                            total_rows[l*4 + k] += total;
+                            total_rows_[l*4 + k] += total_;
+                            total_rows_2[l*4 + k] += total_2;
                         }
                     }
                 }
                 #pragma omp simd
                 for (int64_t u = 0; u < 12; u++)
-                    total_own[u] += total_rows_3[u];
+                    total_own[u] += total_rows[u];
                 #pragma omp simd
                 for (int64_t u_ = 0; u_ < 12; u_++)
-                    total_own_[u_] += total_rows_4[u_];
+                    total_own_[u_] += total_rows_[u_];
                 #pragma omp simd
                 for (int64_t u_2 = 0; u_2 < 12; u_2++)
-                    total_own_2[u_2] += total_rows_5[u_2];
+                    total_own_2[u_2] += total_rows_2[u_2];
             }
         }
         combine_sum_f32(groups, 12, total_part_3, stored_);
