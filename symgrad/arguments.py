@@ -28,7 +28,7 @@ from symgrad.plain_values import described, either
 from symgrad.proof.report.merge import under
 from symgrad.proof.report.records import Condition, InputReport, Report
 from symgrad.proof.report.verdict import FAILED, Verdict
-from symgrad.quantify import Judge, Quantified, with_general_repairs
+from symgrad.quantify import Judge, Quantified, with_general_names, with_general_repairs
 from symgrad.shapes.sizes import as_multiples
 
 _SHARE = 0.3
@@ -123,6 +123,7 @@ class _Others:
             report = self._at(values, self.first)
         if report is None:
             return None
+        report = with_general_names(report, self.found, {**defaults(self.request), **values})
         said = f"with the defaults it is {self.found.report.stated}"
         inputs = {name: _without_found(one) for name, one in report.inputs.items()}
         return replace(report, inputs=inputs, notes=(*report.notes, said))

@@ -185,6 +185,9 @@ class _Search:
                 return self._with_others(Piece(general, regions), found, levels)
             if self._is_meant_for_all(found, regions):
                 return Quantified(_said(Quantified(found, (Piece(general, regions),)), ()))
+            if self._is_unnamed(found, levels):
+                levels.update({name: self._next(name, levels[name]) for name in regions})
+                continue
             if self.report.verdict is not Verdict.PROVED:
                 return self._for_others(found, regions)
             if holds and levels == dict.fromkeys(levels, ANY):
@@ -207,6 +210,12 @@ class _Search:
         """Is backward the derivative of one other function, whatever the numbers are?"""
         surrogates = found.verdict is self.report.verdict is Verdict.SURROGATE
         return surrogates and all(one.is_everything for one in regions.values())
+
+    def _is_unnamed(self, found: Report, levels: Mapping[str, int]) -> bool:
+        """Is the default a surrogate, and not all of the first values that are tried?"""
+        first = levels == dict.fromkeys(levels, ANY)
+        wrong = found.verdict is Verdict.REFUTED
+        return first and wrong and self.report.verdict is Verdict.SURROGATE
 
     def _judged(
         self, request: Request, regions: Mapping[str, Region], plain: FunctionGraphs,
@@ -276,7 +285,7 @@ class _Search:
         apart = [name for name, one in regions.items() if not one.is_everything]
         self.notes += [_noted(*one) for one in self._others(regions, apart)]
         notes = _once((*self.report.notes, *self.notes))
-        return Quantified(replace(self.report, notes=notes))
+        return Quantified(replace(_with_names(self.report, found, regions), notes=notes))
 
     def _others(
         self, regions: Mapping[str, Region], apart: Sequence[str]
@@ -403,6 +412,26 @@ def with_general_repairs(report: Report, found: Quantified) -> Report | None:
     if general is None or not all(name in known and known[name].suggestion for name in wrong):
         return None
     return _repaired(report, general, wrong, found.regions)
+
+
+def with_general_names(report: Report, found: Quantified, values: Mapping[str, Any]) -> Report:
+    """A report on values with the names of surrogates that were proved for many, these included."""
+    inside = all(region.holds(values[name]) for name, region in found.regions.items())
+    if found.general is None or not inside:
+        return report
+    return _with_names(report, found.general, found.regions)
+
+
+def _with_names(report: Report, general: Report, regions: Mapping[str, Region]) -> Report:
+    """The report, whose names read numbers where those that were proved for many values do."""
+    where = " and ".join(filter(None, (one.condition for one in regions.values())))
+    inputs = dict(report.inputs)
+    for name, one in inputs.items():
+        other = general.inputs.get(name)
+        if one.surrogate and other is not None and other.surrogate:
+            said = f"{other.surrogate}, for {where}" if where else other.surrogate
+            inputs[name] = replace(one, surrogate=said, surrogate_code=other.surrogate_code)
+    return replace(report, inputs=inputs)
 
 
 def _repaired(

@@ -9,7 +9,8 @@ any forward:
 - A *step* is a node that is constant around almost every point: a rounding, a sign, a comparison
   as a number.  ``slope(u) + c`` stands for it, in forward and in backward alike, with an unknown
   constant ``c`` for each element: its value stays arbitrary, its derivative is that of ``slope``.
-  A *clip* (the smaller or greater one of two values) is treated likewise.
+  A *clip* (the smaller or greater one of two values) is treated likewise.  What compares a step
+  reads its own value: what holds for almost all ``c`` says nothing of the few that steps take.
 - A whole output may have the derivative of another node of its type: of an input, times a number,
   or of what forward computes on the way.
 - A gradient that is clipped is judged as it was before.
@@ -197,8 +198,9 @@ def _of_limited(search: _Search) -> Meant | None:
         found = None if node in below else _limit(node)
         if found is None or not (found[0] in put or found[0] in search.forward):
             continue
-        number, limit = literal_value(found[1]), _unexpanded(found[1])
-        if (limit.op == "input" and not limit.rank) or abs(number or 0) >= LEAST_LIMIT:
+        number = literal_value(found[1])
+        named = number is None and _is_argument(_unexpanded(found[1]), search.inputs)
+        if named or abs(number or 0) >= LEAST_LIMIT:
             put[node] = put.get(found[0], found[0])
     if not put:
         return None
@@ -217,6 +219,12 @@ def _of_limited(search: _Search) -> Meant | None:
 
 
 LEAST_LIMIT = 1e-3
+
+
+def _is_argument(node: Node, inputs: Collection[Node]) -> bool:
+    """Is it a number made of plain arguments?"""
+    leaves = [one for one in ancestors([node]) if not one.args]
+    return all(not one.rank and one not in inputs for one in [node, *leaves])
 
 
 def _of_gate(search: _Search) -> Meant | None:
@@ -559,8 +567,20 @@ class _Search:
                 continue
             self.proofs += 1
             if self.is_proved(made.case):
-                return Meant(made.text, self.declarable(made.code))
+                return self._as_identity(made) or Meant(made.text, self.declarable(made.code))
         return None
+
+    def _as_identity(self, made: _Made) -> Meant | None:
+        """The input itself, where what was put for parts of forward makes that of it."""
+        if len(self.inputs) != 1 or self.place is None or made.code is None:
+            return None
+        (own,) = self.inputs
+        if made.code.op == "input" or own.type != self.case.outputs[self.place].type:
+            return None
+        plain = self._replaced(own, None)
+        if not self.fits(plain.case) or not self.is_proved(plain.case):
+            return None
+        return Meant(plain.text, self.declarable(plain.code))
 
     def declarable(self, output: Node | None) -> str:
         """The output of a surrogate as code; empty where there is none."""
@@ -646,6 +666,8 @@ class _Search:
             for scale in (None, *map(_positive, scalars)):
                 yield partial(family, scale=scale)
         yield _absolute
+        for scale in scalars:
+            yield partial(_leaky, scale=scale)
         for by in self.shifts:
             for family in families:
                 for scale in (None, *map(_positive, scalars)):
@@ -717,6 +739,7 @@ class _Search:
         constants: list[Node] = []
         kinks: dict[Node, None] = {}
         put: dict[Node, str] = {}
+        own_values: dict[Node, Node] = {}
 
         def bare(node: Node, args: Sequence[Node]) -> Node | None:
             if node not in places:
@@ -728,7 +751,7 @@ class _Search:
         def rule(node: Node, args: Sequence[Node]) -> Node | None:
             made = bare(node, args)
             if made is None:
-                return None
+                return own_values[node] if _jumps(node) else None
             argument = _argument(node, args)
             assert argument is not None
             known = _integral(slope)
@@ -738,6 +761,8 @@ class _Search:
             kinks.update(dict.fromkeys(_kinks(made, argument)))
             return made + constants[-1]
 
+        jumps = [node for node in ancestors([*self.below, *self.gradients]) if _jumps(node)]
+        own_values |= rewrite(graph, jumps)
         new = _rewritten(self.case, graph, self.names, rule)
         inside = {one for node in places for one in ancestors(node.args) if one in places}
         texts = [
@@ -1460,6 +1485,12 @@ def _is_flat(node: Node) -> bool:
     return bool(node.args) and op.scalar is not None and op.vjp is None and op.name != "shift"
 
 
+def _jumps(node: Node) -> bool:
+    """Is it computed of floats, and jumps with them?"""
+    floats = [arg for arg in node.args if arg.dtype.is_float]
+    return bool(floats) and (_is_flat(node) or not node.dtype.is_float)
+
+
 def _is_step(node: Node, forward: Sequence[Node]) -> bool:
     """Does a node jump, and is constant between its jumps?"""
     if node.op == "cast":
@@ -1544,9 +1575,13 @@ def _as_choice(node: Node, args: Sequence[Node]) -> Node | None:
 
 def _is_number(node: Node) -> bool:
     """Is every element the same number, known or not?"""
-    while node.op in ("expand", "cast", "neg"):
-        node = node.args[0]
-    return node.op == "constant" or (node.op == "input" and not node.rank)
+    inner = node
+    while inner.op in ("expand", "cast", "neg"):
+        inner = inner.args[0]
+    if inner.op == "constant" or (inner.op == "input" and not inner.rank):
+        return True
+    made = [one for one in ancestors([inner]) if not one.args]
+    return node.rank > inner.rank == 0 and not any(one.rank for one in made)
 
 
 def _same(node: Node) -> Node:
@@ -1645,6 +1680,10 @@ def _under_hat(u: Node, scale: Node | None) -> Node:
 
 def _under_decay(u: Node, scale: Node | None) -> Node:
     return _per(u.graph.apply("sign", u) * (1.0 - _decay(u, scale)), scale)
+
+
+def _leaky(u: Node, scale: Node) -> Node:
+    return u.graph.apply("relu", u) - _scaled(u.graph.apply("relu", -u), scale)
 
 
 def _absolute(u: Node) -> Node:

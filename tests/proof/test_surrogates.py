@@ -922,3 +922,109 @@ def test_a_surrogate_that_asks_about_sizes_is_said() -> None:
 
     with pytest.raises(UnsupportedOpError, match="the surrogate asks about sizes"):
         sg.verify(Rounded, "n", suggest=False)
+
+
+def leaky(turned: bool) -> type[sg.Function]:
+    """Backward compares the spike that forward saved, which is 0 or 1."""
+
+    class Leaky(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, slope: float = 0.1) -> Any:
+            spike = heaviside(x)
+            ctx.save_for_backward(spike)
+            ctx.slope = slope
+            return spike
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (spike,) = ctx.saved_tensors
+            arms = (ctx.slope * g, g) if turned else (g, ctx.slope * g)
+            return sg.where(spike == 1, *arms), None
+
+    return Leaky
+
+
+def test_what_compares_a_step_reads_its_value() -> None:
+    """A step is 1 on one side, though almost no number is."""
+    said = sg.verify(leaky(False), "n").inputs["x"]
+    assert "`x.relu() - slope * (-x).relu()` in place of" in said.surrogate, said.surrogate
+    assert said.declaration
+    said = sg.verify(leaky(True), "n").inputs["x"]
+    assert "is not zero, which is the true gradient" in said.surrogate, said.surrogate
+
+
+class GuardedAcosh(sg.Function):
+    """At its default the limit is a guard, which is no mistake; at greater ones it is a limit."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, eps: float = 1e-5) -> Any:
+        z = (x * x - 1).sqrt()
+        ctx.save_for_backward(z)
+        ctx.eps = eps
+        return (x + z).log()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (z,) = ctx.saved_tensors
+        return g / z.clamp(min=ctx.eps), None
+
+
+class ClippedLoss(sg.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, y: Any, delta: float = 1.0) -> Any:
+        ctx.save_for_backward(x - y)
+        ctx.delta = delta
+        return 0.5 * (x - y).square().sum()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (d,) = ctx.saved_tensors
+        clipped = g * d.clamp(-ctx.delta, ctx.delta)
+        return clipped, -clipped, None
+
+
+class DoubledAbove(ClippedLoss):
+    """At its default alone it is clipped to that."""
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (d,) = ctx.saved_tensors
+        clipped = g * d.clamp(-ctx.delta, ctx.delta * ctx.delta)
+        return clipped, -clipped, None
+
+
+LIMITS = {GuardedAcosh: "clamp(min=eps)", ClippedLoss: "clamp(min=-delta, max=delta)",
+          DoubledAbove: "clamp(min=-delta, max=delta * delta)"}  # fmt: skip
+
+
+@pytest.mark.parametrize("function", LIMITS)
+def test_a_number_that_is_an_argument_is_named(function: type[sg.Function]) -> None:
+    """What is said holds for all its values, and not for the one that was tried alone."""
+    said = sg.verify(function, suggest=False).inputs["x"].surrogate
+    assert LIMITS[function] in said, said
+
+
+class Levels(sg.Function):
+    """How many levels there are is an argument that is read by Python."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, bits: int) -> Any:
+        levels = float(2**bits - 1)
+        return (x * levels).round() / levels
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g, None
+
+
+class UnscaledLevels(Levels):
+    @staticmethod
+    def forward(ctx: Any, x: Any, bits: int) -> Any:
+        return (x * float(2**bits - 1)).round().exp()
+
+
+def test_what_parts_make_of_the_input_is_the_input() -> None:
+    said = sg.verify(Levels, "n").inputs["x"]
+    assert "derivative of `x` in place of forward" in said.surrogate, said.surrogate
+    assert said.declaration == 'surrogate = "x"'
+    assert "3" not in sg.verify(UnscaledLevels, "n").inputs["x"].surrogate
