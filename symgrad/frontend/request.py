@@ -265,7 +265,8 @@ class Guess:
     ``fits``: each gradient has its argument's shape.
     ``multiples``: the sizes that are multiples because symgrad traces no others, where forward
     takes such; ``uneven``: these are others.
-    ``written``: backward makes gradients of just these shapes where a tensor is repeated.
+    ``written``: backward makes gradients of just these shapes where a tensor is repeated;
+    ``summed``: it makes a larger one of that tensor, which PyTorch sums.
     ``again``: infers the shapes of another Function, or for more plain values, in the same way.
     """
 
@@ -284,6 +285,7 @@ class Guess:
     multiples: tuple[str, ...] = ()
     uneven: bool = False
     written: bool = False
+    summed: bool = False
     resized: Callable[[], Iterator[Request]] | None = None
     again: Callable[[AnyFunction, Mapping[str, Any]], Request] | None = None
 

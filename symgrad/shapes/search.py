@@ -101,6 +101,8 @@ from symgrad.shapes.sizes import (
 T = TypeVar("T")
 ODD_PRICE = 2
 FAILING_PRICE = 100
+MOST_SUMMED = 2
+"""Tensors that are judged where PyTorch sums a gradient that is larger."""
 RAISING_PRICE = 10
 """Of a backward that raises, beside one whose gradients do not fit: it makes none."""
 NUMBER_PRICE = 2 * FAILING_PRICE
@@ -233,7 +235,10 @@ class _Search:
         repeated = (
             []
             if found.failing
-            else [self._marked(one, written=True) for one in self._repeated(found)]
+            else [
+                self._marked(one, written=not summed, summed=summed)
+                for one, summed in self._repeated(found)
+            ]
         )
         longer = [] if found.failing else [
             *self._valued(found), *self._indexed(found), *self._longer(found)
@@ -814,18 +819,20 @@ class _Search:
 
         yield from sorted(found, key=order)
 
-    def _repeated(self, found: _Trial) -> Iterator[_Trial]:
-        """The same with a tensor that is repeated along an axis, where backward sums over that.
+    def _repeated(self, found: _Trial) -> Iterator[tuple[_Trial, bool]]:
+        """The same with a tensor that is repeated along an axis; and does PyTorch sum its gradient?
 
-        It has the size 1 there, or lacks axes in front, beside a tensor of the shape found.  Each
-        gradient has to have the shape of its argument, and backward does something for it that it
-        does not do for the shape found: then it is written for such calls.
+        It has the size 1 there, or lacks axes in front, beside a tensor of the shape found.
+        Backward is written for it where each gradient has the shape of its argument, and something
+        is done for it that is not done for the shape found.  Where the gradient of the tensor alone
+        is larger, one such shape of the tensor is enough.
         """
         shapes = Counter(spec.dims for spec in found.specs if spec is not None)
-        usual = None
+        usual, left = None, MOST_SUMMED
         for at, (one, spec) in enumerate(zip(found.chosen, found.specs, strict=True)):
             if not (_is_float(one) and one.rank and spec) or shapes[spec.dims] < 2:
                 continue
+            summed = False
             for dims in _repeatable(spec.dims):
                 price = _price_of(self.unknowns[at], len(dims))
                 other = replace(
@@ -834,11 +841,17 @@ class _Search:
                     specs=_put(found.specs, at, replace(spec, dims=dims)),
                 )
                 graphs, _ = self._trace(other)
-                if graphs is None or _refusal(graphs) is not None or not _fits(graphs):
+                if graphs is None or _refusal(graphs) is not None or _problem(graphs) is not None:
+                    continue
+                larger = _larger(graphs)
+                if larger == {self.unknowns[at].name} and left and not summed:
+                    summed, left = True, left - 1
+                    yield other, True
+                if larger:
                     continue
                 usual = usual or _done(self._trace(found)[0])
                 if _done(graphs) - usual:
-                    yield other
+                    yield other, False
 
     def _uneven(self, found: _Trial) -> tuple[list[_Trial], bool]:
         """The same at a number that is no multiple, and whether forward takes such."""
@@ -864,11 +877,14 @@ class _Search:
             taken |= error is None or is_limit(as_symgrad_error(error, "forward"))
         return every, taken
 
-    def _marked(self, trial: _Trial, *, uneven: bool = False, written: bool = False) -> Request:
-        """What a mistake is a condition for (``uneven``), or backward is ``written`` for."""
+    def _marked(
+        self, trial: _Trial, *, uneven: bool = False, written: bool = False, summed: bool = False
+    ) -> Request:
+        """The request for a trial, with what ``Guess`` says of it."""
         request = self._found(trial)
         assert request.guess is not None
-        return replace(request, guess=replace(request.guess, uneven=uneven, written=written))
+        guess = replace(request.guess, uneven=uneven, written=written, summed=summed)
+        return replace(request, guess=guess)
 
     def _has_gradients(self, trial: _Trial, graphs: FunctionGraphs) -> bool:
         """Is there something to prove, an element at least, and has no number a gradient?"""
@@ -1267,8 +1283,13 @@ def _spec_text(spec: TensorSpec) -> str:
 
 def _fits(graphs: FunctionGraphs) -> bool:
     """Does backward run, and has each gradient the shape of its argument?"""
+    return _problem(graphs) is None and not _larger(graphs)
+
+
+def _larger(graphs: FunctionGraphs) -> set[str]:
+    """The arguments whose gradients are larger than they, so that PyTorch sums them."""
     gradients = [one for case in graphs.cases for one in case.gradients]
-    return _problem(graphs) is None and all(one.returned is one.node for one in gradients)
+    return {one.input for one in gradients if one.returned is not one.node}
 
 
 def _refusal(graphs: FunctionGraphs) -> SymgradError | None:

@@ -555,9 +555,70 @@ class Mse(FUNCTION):
 
 
 def test_a_backward_that_is_written_for_equal_shapes_is_judged_for_these() -> None:
+    """The gradient of y may be larger, and is summed; that of x is wrong where x is repeated."""
     report = judged(Mse)
+    assert (str(report.verdict), report.conditions) == ("PROVED", ())
+    assert [shapes for shapes in report.beside if "1" in shapes] == ["x[n, m], y[1, m]"]
+    assert "y[1, m] (PROVED; PyTorch sums a larger gradient)" in report.inferred
+    assert "Forward takes x[1, n], y[m, n] as well: backward is wrong there." in report.inferred
+
+
+class Factor(FUNCTION):
+    """The gradients are of the shape of the output, whatever that of the factor is."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, factor: Any) -> Any:
+        ctx.save_for_backward(x, factor)
+        return torch.exp(x * factor)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, factor = ctx.saved_tensors
+        y = torch.exp(x * factor)
+        return g * y * factor, g * y * x
+
+
+class WrongFactor(Factor):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, factor = ctx.saved_tensors
+        y = torch.exp(x * factor)
+        return g * y * factor, g * y * x / factor.shape[0]
+
+
+def test_a_gradient_that_torch_sums_is_judged_for_tensors_that_broadcast() -> None:
+    report = judged(Factor)
     assert str(report.verdict) == "PROVED"
-    assert not any("1" in shapes for shapes in report.beside)
+    assert "x[n, m], factor[1, m]" in report.beside
+    for shape in ("m", "1 m", "n 1", ""):
+        stated = sg.verify(Factor, "n m", shape, suggest=False)
+        assert str(stated.verdict) == "PROVED"
+        assert "as PyTorch does" in str(stated)
+        wrong = sg.verify(WrongFactor, "n m", shape, suggest=False) if shape else None
+        right = shape == "1 m"  # there is one row
+        assert wrong is None or str(wrong.verdict) == ("PROVED" if right else "REFUTED")
+
+
+@pytest.mark.parametrize("own", [(), (1,), (3,), (1, 3), (2, 3), (2, 1), (3, 2), (1, 1)])
+@pytest.mark.parametrize("its", [(), (3,), (2, 3), (1, 2, 3), (2, 1), (1,), (4, 2, 3), (2,)])
+def test_gradients_of_other_shapes_are_summed_or_refused_as_by_torch(own: Any, its: Any) -> None:
+    class Given(FUNCTION):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.sum()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g.expand(its)
+
+    x = torch.ones(own, requires_grad=True)
+    try:
+        Given.apply(x).backward()
+        right = torch.equal(x.grad, torch.ones(own))
+    except RuntimeError:
+        right = False
+    report = sg.verify(Given, " ".join(map(str, own)), suggest=False)
+    assert (str(report.verdict) == "PROVED") is right
 
 
 class TwoParts(FUNCTION):

@@ -100,6 +100,10 @@ class Guess(Protocol):
         """More general shapes that forward takes, but backward does not; or nothing."""
 
     @property
+    def summed(self) -> bool:
+        """Does PyTorch sum the gradient of a repeated tensor?"""
+
+    @property
     def refused(self) -> Mapping[str, str]:
         """What forward does not accept, of whatever shapes, and why."""
 
@@ -137,10 +141,13 @@ def for_presences(
 G = TypeVar("G", bound=Guess)
 
 
-def for_guesses(reports: Mapping[G, Report], late: Sequence[str] = ()) -> Report:
+def for_guesses(
+    reports: Mapping[G, Report], late: Sequence[str] = (), wrong: Sequence[str] = ()
+) -> Report:
     """The worst of the reports by inferred shapes, the first of equal ones; it says which.
 
-    ``late``: more values of plain arguments that were not judged in time.
+    ``late``: more values of plain arguments that were not judged in time.  ``wrong``: shapes with
+    a repeated tensor, for which backward is not written, and is wrong.
     """
     chosen = max(reports, key=lambda one: reports[one].verdict)
     report = reports[chosen]
@@ -149,7 +156,10 @@ def for_guesses(reports: Mapping[G, Report], late: Sequence[str] = ()) -> Report
         report = with_conditions(report, ranks)
         report = replace(report, values=_values(report, reports.values()))
     beside = {one.text: str(found.verdict) for one, found in reports.items() if one is not chosen}
-    others = ", ".join(f"{text} ({verdict})" for text, verdict in beside.items())
+    summed = {one.text: "; PyTorch sums a larger gradient" for one in reports if one.summed}
+    others = ", ".join(
+        f"{text} ({verdict}{summed.get(text, '')})" for text, verdict in beside.items()
+    )
     said = f" Also judged: {others}." if others else ""
     said += f" Not judged in time: {', '.join(late)}." if late else ""
     worst = "is the worst of these, and " if others else ""
@@ -158,6 +168,7 @@ def for_guesses(reports: Mapping[G, Report], late: Sequence[str] = ()) -> Report
         if one.reason.startswith(f"the gradient of {one.name} has shape [],")
     ]  # fmt: skip
     wider = [f"Forward takes {chosen.wider} as well: backward fails there."] if chosen.wider else []
+    wider += [f"Forward takes {one} as well: backward is wrong there." for one in wrong]
     inferred = " ".join(
         [f"{chosen}{said} The verdict {worst}covers only these ranks.", *wider, *numbers]
     )  # fmt: skip
