@@ -11,6 +11,7 @@ import importlib.util
 from typing import TYPE_CHECKING, Any
 
 from symgrad.forks import forks_wait
+from symgrad.garbage import fewer_collections
 
 if TYPE_CHECKING:
     from symgrad import autograd as autograd
@@ -135,7 +136,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _import(module: str) -> Any:
-    with forks_wait():
+    with forks_wait(), fewer_collections():
         return importlib.import_module(module)
 
 

@@ -1052,7 +1052,6 @@ def _judged_once(
         "untraced": unjudged(paths),
         "undefined": [traced(None, given=given) for given in patterns(graphs)],
         "order": request.order,
-        "suggest": suggest,
         "pushes": _pushes(request, rank),
         "jvp_asks": has_jvp(request.function) and not has_plain_jvp(request.function),
         "audit": request.audit,
@@ -1063,10 +1062,11 @@ def _judged_once(
     }
     if not (graphs.derived or asks_nothing(request)):
         traces["calls"] = calls
-    return report_on(
+    report = report_on(
         (graphs, seen, sorted(traces)), traces,
-        lambda traces: _proved(request, graphs, rank, {**seen, **traces}),
+        lambda traces: _proved(request, graphs, rank, {**seen, **traces, "suggest": suggest}),
     )  # fmt: skip
+    return replace(report, values=graphs.texts)
 
 
 def _proved(

@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
-_fitted: ContextVar[dict[Hashable, Hashable] | None] = ContextVar("fitted", default=None)
+_fitted: ContextVar[dict[Hashable, Any] | None] = ContextVar("fitted", default=None)
 
 
 @contextmanager
@@ -26,15 +26,15 @@ def remembered() -> Iterator[None]:
         _fitted.reset(token)
 
 
-def note(question: Hashable, key: Hashable) -> None:
-    """Remember which candidate was the answer."""
+def note(question: Hashable, key: Any) -> None:
+    """Remember which candidate was the answer, or what was found."""
     known = _fitted.get()
     if known is not None:
         known[question] = key
 
 
-def noted(question: Hashable) -> Hashable:
-    """The key of the candidate that was the answer last; None for none."""
+def noted(question: Hashable) -> Any:
+    """The key of the candidate that was the answer last, or what was found; None for none."""
     return (_fitted.get() or {}).get(question)
 
 

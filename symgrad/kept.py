@@ -41,9 +41,12 @@ def key_of(seen: Any, rooms: Sequence[str], libraries: Sequence[str]) -> str | N
         return None
 
 
-def digest_of(value: Any) -> str:
-    """A digest of a value.  Raises Uncoded, also for an op that symgrad does not define."""
-    encoder = Encoder()
+def digest_of(value: Any, plain: bool = True) -> str:
+    """A digest of a value.  Raises Uncoded, also for an op that symgrad does not define.
+
+    ``plain``: the plain arguments that a program was traced with count as well.
+    """
+    encoder = Encoder(plain)
     encoder.add(value)
     for graph in encoder.graphs:
         for op in {node.op for node in graph.nodes}:

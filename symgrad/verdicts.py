@@ -9,6 +9,8 @@ shapes, assumptions and plain arguments are in the key as far as the program dep
 the proof has traced on the way is written into the entry, with digests, and traced again before the
 report is taken: the proof computes from these alone, so that it would do the same again.
 
+While one verdict is made, what was proved of one call is taken for others that trace alike.
+
 Only ``PROVED`` is kept.  Nothing is kept, or taken, where something has no bytes of its own: a
 value of the user's that is no plain data, an op that is not symgrad's.  An entry that is damaged,
 or lies where others can write, does not count (``runtime/cache.py``).
@@ -26,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 from symgrad import deadline
 from symgrad.budgets import MOST_VERDICTS
+from symgrad.fitted import note, noted
 from symgrad.ir.encoding import Uncoded
 from symgrad.kept import digest_of, key_of
 from symgrad.runtime.cache import read_note, write_note
@@ -53,17 +56,30 @@ def used(wanted: bool = True) -> Iterator[None]:
 
 def report_on(seen: Sequence[Any], traces: Traces, prove: Callable[[Traces], Report]) -> Report:
     """The report that ``prove`` makes of ``seen`` and of what it traces, or once made of them."""
+    own = _own_key(seen)
+    known: tuple[list[tuple[str, list[Any], str]], Report] | None = noted(own)
+    if known is not None and _same(known[0], traces):
+        return known[1]
     key = key_of(seen, _ROOMS, _LIBRARIES) if _used.get() else None
-    if key is None:
-        return prove(traces)
-    kept = _kept(key, traces, prove)
-    if kept is not None:
-        return kept
+    kept = _kept(key, traces, prove) if key is not None else None
+    if own is None or kept is not None:
+        return kept or prove(traces)
     recorder = _Recorder(traces)
     report = prove(recorder.traces)
-    if recorder.whole and not deadline.passed():
-        _keep(key, recorder.asked, report)
+    proved = str(report.verdict) == "PROVED" and report.repair is None
+    if proved and recorder.whole and not deadline.passed():
+        note(own, (recorder.asked, report))
+        if key is not None:
+            _keep(key, recorder.asked, report)
     return report
+
+
+def _own_key(seen: Sequence[Any]) -> tuple[str, str] | None:
+    """The key while a verdict is made: calls that trace alike are one, whatever is passed."""
+    try:
+        return "report", digest_of(seen, plain=False)
+    except (Uncoded, RecursionError):
+        return None
 
 
 _ROOMS = ("autodiff", "frontend", "index", "ir", "ops", "passes", "proof")
@@ -87,7 +103,7 @@ class _Recorder:
             whole, self.whole = self.whole, False
             found = trace(*args)  # what it raises the proof may take for an answer
             with suppress(Uncoded, RecursionError):
-                self.asked.append((name, _listed(args), digest_of(found)))
+                self.asked.append((name, _listed(args), digest_of(found, plain=False)))
                 self.whole = whole
             return found
 
@@ -101,10 +117,7 @@ def _listed(args: Sequence[Any]) -> list[Any]:
 
 def _keep(key: str, asked: Sequence[tuple[str, list[Any], str]], report: Report) -> None:
     from symgrad.proof.report.stored import NotStored, stored
-    from symgrad.proof.report.verdict import Verdict
 
-    if report.verdict is not Verdict.PROVED or report.repair is not None:
-        return
     with suppress(NotStored):
         text = json.dumps({"asked": asked, "report": stored(replace(report, details={}))})
         write_note(key, text, LAYOUT, MOST_VERDICTS)
@@ -133,7 +146,7 @@ def _same(asked: Sequence[tuple[str, list[Any], str]], traces: Traces) -> bool:
     for name, args, check in asked:
         given = [frozenset(arg) if isinstance(arg, list) else arg for arg in args]
         try:
-            found = digest_of(traces[name](*given))
+            found = digest_of(traces[name](*given), plain=False)
         except Exception:  # the proof says what is wrong
             return False
         if found != check:

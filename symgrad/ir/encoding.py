@@ -25,6 +25,9 @@ from symgrad.errors import Location, SymgradError
 from symgrad.ir.dim import Dim
 from symgrad.ir.graph import Graph, Node
 
+PLAIN = "plain"
+"""Marks the fields of a record that say which plain arguments it was traced with."""
+
 
 class Uncoded(Exception):
     """A value of a type that has no bytes."""
@@ -34,9 +37,12 @@ class Encoder:
     """Values as bytes.  ``graphs``: those that were met, in this order.
 
     A graph, a size and a location are written once; then their numbers stand for them.
+    ``plain``: the plain arguments that a program was traced with are written, too.  What it does
+    with them is in its graph.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, plain: bool = True) -> None:
+        self.plain = plain
         self.parts: list[bytes] = []
         self.graphs: list[Graph] = []
         self._numbers: dict[tuple[str, Any], int] = {}
@@ -61,7 +67,10 @@ class Encoder:
             self._items((value.what, value.location, value.hint))
         elif is_dataclass(value) and _is_ours(value):
             self._class(b"d", value)
-            self._items(getattr(value, field.name) for field in fields(value))
+            self._items(
+                getattr(value, field.name) for field in fields(value)
+                if self.plain or not field.metadata.get(PLAIN)
+            )  # fmt: skip
         elif isinstance(value, type):
             self._text(b"y", f"{value.__module__}.{value.__qualname__}".encode())
         elif isinstance(value, np.generic):
@@ -88,7 +97,7 @@ class Encoder:
         """In the order of their bytes; what is in it must not refer to a graph."""
         found = []
         for one in value:
-            own = Encoder()
+            own = Encoder(self.plain)
             own.add(one)
             if own.graphs:
                 raise Uncoded("a set of nodes")

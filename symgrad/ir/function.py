@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from symgrad.budgets import MOST_OUTPUTS
 from symgrad.errors import Location, SymgradError
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Atom, Derived, Dim
+from symgrad.ir.encoding import PLAIN
 from symgrad.ir.graph import Graph, Node
 from symgrad.plain_values import PlainArgument
 
@@ -386,17 +387,22 @@ class FunctionGraphs:
     input_names: tuple[str, ...]
     differentiable: tuple[str, ...]
     derived: bool
-    static: tuple[tuple[str, Any], ...] = ()
+    static: tuple[tuple[str, Any], ...] = field(default=(), metadata={PLAIN: True})
     source: str = ""
     assumptions: tuple[Assumption, ...] = ()
     refused: tuple[RefusedCase, ...] = ()
     inner: tuple[InnerCall, ...] = ()
     asked: tuple[str, ...] = ()
     once: bool = False
-    values: tuple[PlainArgument, ...] = ()
+    values: tuple[PlainArgument, ...] = field(default=(), metadata={PLAIN: True})
     answers: tuple[tuple[str, bool], ...] = ()
     told: str = ""
     real: bool = True
+
+    @property
+    def texts(self) -> tuple[tuple[str, str], ...]:
+        """The names of plain arguments, and their values as text."""
+        return tuple((value.name, value.text) for value in self.values)
 
 
 Pattern = Sequence[bool]

@@ -204,7 +204,7 @@ def _stateful(graphs: FunctionGraphs, findings: Sequence[Finding]) -> Report:
         location=graphs.location,
         inputs={name: InputReport(name, verdict, text) for name in graphs.differentiable},
         protocol=tuple(findings),
-        values=_values(graphs),
+        values=graphs.texts,
         derived=graphs.derived,
     )
 
@@ -218,13 +218,9 @@ def _failed(graphs: FunctionGraphs, reason: str) -> Report:
             name: InputReport(name, Verdict.UNDECIDED, reason) for name in graphs.differentiable
         },
         protocol=(Finding("the verdict", Verdict.UNDECIDED, reason),),
-        values=_values(graphs),
+        values=graphs.texts,
         derived=graphs.derived,
     )
-
-
-def _values(graphs: FunctionGraphs) -> tuple[tuple[str, str], ...]:
-    return tuple((value.name, value.text) for value in graphs.values)
 
 
 def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
@@ -258,7 +254,7 @@ def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
         name=graphs.name,
         location=graphs.location,
         inputs=inputs,
-        values=_values(graphs),
+        values=graphs.texts,
         quantified=tuple(
             f"all real {name}" for name in _plain_numbers(declared) if name in graphs.input_names
         ),
@@ -780,7 +776,7 @@ def _report(
         suggestion=diagnosis.suggestion,
         suggested_under=(
             *(one for one in diagnosis.conditions if one not in conditions),
-            *(Condition("value", f"{name} = {text}") for name, text in _values(graphs)),
+            *(Condition("value", f"{name} = {text}") for name, text in graphs.texts),
         ),
         derived=diagnosis.derived,
         derived_but=diagnosis.derived_but,

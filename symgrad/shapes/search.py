@@ -58,6 +58,7 @@ from symgrad.frontend.request import (
 )
 from symgrad.frontend.session import as_symgrad_error, refuses_sizes
 from symgrad.frontend.spec import TensorSpec
+from symgrad.frontend.state import changes_of
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.frontend.trace import trace_request
 from symgrad.frontend.unsupported import MissingOperationError
@@ -80,6 +81,7 @@ from symgrad.shapes.candidates import (
     named_axes,
     unknowns,
 )
+from symgrad.shapes.hopeless import Hopeless
 from symgrad.shapes.sizes import (
     OTHER_NUMBERS,
     USUAL_NUMBERS,
@@ -114,6 +116,8 @@ MISTAKE_PRICE = 1
 SHOWN_ERRORS = 3
 FITTING_TRIALS = 12
 """How many shapes near to some are tried, since these do not fit backward."""
+MOST_LATE = 4000
+"""How many combinations wait until others were tried."""
 READING_TRIALS = 80
 """How many calls are spent on what backward alone reads, where it raises."""
 NONE: frozenset[str] = frozenset()
@@ -204,6 +208,9 @@ class _Search:
         """Where trials ended."""
         self.numbers = USUAL_NUMBERS
         """What is put for sizes that Python has to know."""
+        self.traced: dict[tuple[Any, ...], tuple[FunctionGraphs | None, Exception | None]] = {}
+        """What was traced already, or why it was not."""
+        self.hopeless = Hopeless()
         self.beside: dict[tuple[Any, ...], tuple[list[_Trial], bool]] = {}
         """What was traced at numbers that are no multiples."""
         self.most_cases = TRIAL_CASES
@@ -655,14 +662,20 @@ class _Search:
         for position, (unknown, own) in enumerate(zip(self.unknowns, found.chosen, strict=True)):
             if not own.is_value:
                 continue
+            judged: list[Any] = [own.value]
             for one in (*unknown.candidates, *MORE_VALUES):
                 alike = type(one.value) is type(own.value) or own.value is None
-                alike = alike and not (one in MORE_VALUES and one.value < 0 <= _least(unknown))
-                if one.is_value and alike and one.value != own.value:
-                    chosen = (*found.chosen[:position], one, *found.chosen[position + 1 :])
-                    trial = self._tried(chosen)
-                    if trial and not trial.failing and not trial.hidden:
-                        yield self._found(trial)
+                known = any(type(it) is type(one.value) and it == one.value for it in judged)
+                if not one.is_value or not alike or known:
+                    continue
+                if one in MORE_VALUES and (
+                    one.value < 0 <= _least(unknown) or any(type(it) is float for it in judged)
+                ):
+                    continue  # no negative number is counted to, and nothing that may be 0.5
+                trial = self._tried((*found.chosen[:position], one, *found.chosen[position + 1 :]))
+                if trial and not trial.failing and not trial.hidden:
+                    judged.append(one.value)
+                    yield self._found(trial)
 
     def _longer(self, found: _Trial) -> Iterator[Request]:
         """The same with one tensor more, where forward takes it and backward returns a gradient.
@@ -683,7 +696,7 @@ class _Search:
     def _cheapest(self, last: int, wanted: frozenset[str] = NONE) -> _Trial | None:
         """``wanted``: arguments that are to get a gradient."""
         best: _Trial | None = None
-        for price, chosen in self._combinations():
+        for price, chosen in self._in_turn():
             if self.trials >= last or (best is not None and price >= best.price):
                 break
             trial = self._tried(chosen, wanted)
@@ -897,6 +910,19 @@ class _Search:
         returned = _with_gradient(graphs) if any(case.gradients for case in graphs.cases) else set()
         return not numbers & returned and bool(set(graphs.differentiable) - numbers)
 
+    def _in_turn(self) -> Iterator[tuple[int, tuple[Candidate, ...]]]:
+        """The combinations with their prices, those last that are likely to end in an error."""
+        every, late = self._combinations(), list[tuple[int, tuple[Candidate, ...]]]()
+        for price, chosen in every:
+            if not self.hopeless.covers(chosen):
+                yield price, chosen
+                continue
+            late.append((price, chosen))
+            if len(late) == MOST_LATE:
+                break
+        yield from late
+        yield from every
+
     def _combinations(self) -> Iterator[tuple[int, tuple[Candidate, ...]]]:
         """All of them with their prices, in order."""
         lists = [unknown.candidates for unknown in self.unknowns]
@@ -929,6 +955,7 @@ class _Search:
                 if graphs is not None:
                     error = _refusal(graphs)
                     if error is None or following(step, trial.guessed, error) is None:
+                        self.hopeless.note(chosen, None)
                         return trial, graphs
                     few = trial, graphs
                 if error is None:
@@ -936,6 +963,7 @@ class _Search:
                 after = following(step, trial.guessed, error)
                 if after is None:
                     self.refusals.append(error)
+                    self.hopeless.note(chosen, error)
                     break
                 step = after
             if len(step.tried) < 2:  # else the same number for both may do
@@ -991,6 +1019,15 @@ class _Search:
 
     def _trace(self, trial: _Trial) -> tuple[FunctionGraphs | None, Exception | None]:
         self.trials += 1
+        own = [(unknown.name, type(one.value))
+               for unknown, one in zip(self.unknowns, trial.chosen, strict=True)]  # fmt: skip
+        state = self.most_cases, len(changes_of(self.function))
+        key = trial.chosen, trial.specs, tuple(own), state
+        if key not in self.traced:
+            self.traced[key] = self._traced(trial)
+        return self.traced[key]
+
+    def _traced(self, trial: _Trial) -> tuple[FunctionGraphs | None, Exception | None]:
         try:
             found = trace_request(self._request(trial), most_cases=self.most_cases)
         except Exception as error:  # forward may raise anything on what it is not meant for

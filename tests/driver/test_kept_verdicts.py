@@ -410,6 +410,30 @@ def test_many_processes_may_use_it(folder: Path, tmp_path: Path) -> None:
     assert all(cache.read_note(one.stem, verdicts.LAYOUT) for one in entries(folder))
 
 
+def test_calls_that_trace_alike_are_proved_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Centred(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, dim: int = -1) -> Any:
+            ctx.dim = dim
+            return x - x.mean(dim, keepdim=True)
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad - grad.mean(ctx.dim, keepdim=True), None
+
+    made: list[Any] = []
+    prove = compiler._judged_by_proof
+
+    def counted(request: Any, graphs: Any, *rest: Any) -> Report:
+        made.append(graphs.texts)
+        return prove(request, graphs, *rest)
+
+    monkeypatch.setattr(compiler, "_judged_by_proof", counted)
+    report = sg.verify(Centred, "n m")
+    assert dict(report.values)["dim"] == "-2 or -1 or 0 or 1"
+    assert len(made) == 2  # of rows, and of columns
+
+
 # -- what a proof traces on the way
 
 REPORT = Report("Some", None, {}, seconds=1.5)

@@ -15,10 +15,12 @@ from click.testing import CliRunner
 
 import symgrad as sg
 from symgrad import compiler
-from symgrad.errors import SpecError
+from symgrad.errors import ShapeError, SpecError, UnsupportedOpError
 from symgrad.frontend.request import Request, bind
 from symgrad.frontend.trace import trace_request
-from symgrad.shapes import requested
+from symgrad.shapes import requested, search
+from symgrad.shapes.candidates import Candidate
+from symgrad.shapes.hopeless import ALIKE, Hopeless
 from symgrad.tools.certificate import check
 from symgrad.tools.cli import main
 from symgrad.tools.discover import functions
@@ -959,3 +961,80 @@ def test_a_share_of_a_size_that_is_rounded_down_is_known_of_numbers(
     if verdict == "PROVED":
         needed = "x.shape[0] == 4 or x.shape[0] == 5 (Python needs a number)"
         assert needed in {one.text for one in report.conditions}
+
+
+def test_what_ends_as_others_did_is_tried_last() -> None:
+    """A flag that asks for a dtype that symgrad has not, for all shapes alike."""
+    seen: list[Any] = []
+
+    def forward(ctx: Any, x: Any, y: Any, z: Any, packed: Any, fast: Any) -> Any:
+        seen.append((packed, fast))
+        kept = x.to("complex32") if packed else x
+        return kept * y * z if fast else kept + y + z
+
+    def backward(ctx: Any, grad: Any) -> Any:
+        return grad, grad, grad, None, None
+
+    found = requested(op(forward, backward))
+    assert dict(found.static)["packed"] is False
+    assert len(seen) < 250
+
+
+def test_a_guess_of_how_a_call_ends_is_dropped_where_it_is_wrong() -> None:
+    numbers = [Candidate(price, value=price) for price in range(40)]
+    hopeless, error = Hopeless(), UnsupportedOpError("no")
+    for one in numbers[1:ALIKE]:
+        hopeless.note((numbers[0], one), error)
+        assert not hopeless.covers((numbers[0], numbers[30]))
+    hopeless.note((numbers[0], numbers[20]), error)
+    assert hopeless.covers((numbers[0], numbers[30]))
+    assert not hopeless.covers((numbers[1], numbers[30]))
+    hopeless.note((numbers[1], numbers[20]), error)
+    assert not hopeless.covers((numbers[2], numbers[30])), "they have nothing in common"
+    hopeless.note((numbers[0], numbers[21]), None)
+    assert not hopeless.covers((numbers[0], numbers[30]))
+
+
+def test_what_other_sizes_may_avoid_is_tried_in_its_turn() -> None:
+    one, hopeless = Candidate(0, value=0), Hopeless()
+    for _ in range(2 * ALIKE):
+        hopeless.note((one, one), ShapeError("they do not fit"))
+    assert not hopeless.covers((one, one))
+
+
+def test_a_call_is_traced_once_while_shapes_are_looked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[str] = []
+
+    def counted(request: Request, **how: Any) -> Any:
+        seen.append(f"{[(one.name, str(one.spec)) for one in request.tensors]} {request.static}")
+        return trace_request(request, **how)
+
+    def backward(ctx: Any, grad: Any) -> Any:
+        raise RuntimeError("not written")
+
+    monkeypatch.setattr(search, "trace_request", counted)
+    requested(op(lambda ctx, x, y, dim: x.sum(dim) + y.sum(dim), backward))
+    assert len(seen) == len(set(seen)) > 40
+
+
+def test_a_number_that_may_be_a_half_is_no_count() -> None:
+    """Of numbers for an optional plain argument, integers are judged that forward tries first."""
+
+    class Scaled(sg.Function):
+        @staticmethod
+        def forward(ctx, x, limit):
+            ctx.limit = limit
+            return x if limit is None or limit <= 0 else x * limit
+
+        @staticmethod
+        def backward(ctx, grad):
+            limit = ctx.limit
+            return grad if limit is None or limit <= 0 else grad * limit, None
+
+    guess = requested(Scaled).guess
+    assert guess is not None
+    values = [dict(one.static).get("limit") for one in guess.others]
+    assert sorted(set(values) - {None}) == [-1, 0, 0.5, 1, 2]
+    assert len(values) - values.count(None) == 5

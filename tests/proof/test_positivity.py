@@ -10,6 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from symgrad.fitted import remembered
+from symgrad.proof.judge import positivity
 from symgrad.proof.judge.positivity import diagonal, holds, primitive
 from symgrad.proof.normal.facts import POSITIVE_INTERVAL, Facts
 from tests.proof.normal_terms import Standard, Term
@@ -152,3 +154,21 @@ def test_a_sum_over_nothing_is_not_positive(extent: int, filled: bool) -> None:
         assert holds(s.context, term.poly, ">") == filled
         assert holds(s.context, term.poly, "!=") == filled
     assert holds(s.context, (total + 1).poly, ">")
+
+
+def test_what_took_all_the_work_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(positivity, "POSITIVITY_WORK", 1)
+
+    def work(s: Standard, relation: str = ">=") -> int:
+        assert not holds(s.context, _weighted(s).poly, relation)
+        return s.context.work
+
+    with remembered():
+        term = _standard()
+        _weighted(term)
+        made = term.context.work
+        assert work(_standard()) > made
+        assert work(_standard()) == made
+        assert work(_standard(), ">") > made, "another question"
+        assert work(Standard(Facts())) > made, "other facts"
+    assert work(_standard()) > made, "another verdict"

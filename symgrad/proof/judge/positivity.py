@@ -12,6 +12,7 @@ monomials is nonnegative where its symmetric matrix, eliminated exactly, has no 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import islice, product
 from math import gcd, lcm
@@ -23,6 +24,7 @@ from symgrad.budgets import (
     POSITIVITY_TERMS,
     POSITIVITY_WORK,
 )
+from symgrad.fitted import note, noted
 from symgrad.proof.judge.families import Families, is_cut, tensors_in
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal import labels
@@ -41,6 +43,7 @@ from symgrad.proof.normal.algebra import (
 from symgrad.proof.normal.algebra import primitive as cleared
 from symgrad.proof.normal.atoms import Atom, Monomial, Number, Undecided
 from symgrad.proof.normal.context import Proof
+from symgrad.proof.normal.facts import Facts
 from symgrad.proof.normal.poly import (
     ONE,
     ZERO,
@@ -71,10 +74,16 @@ def holds(
 def _holds(context: Proof, poly: Poly, relation: str) -> bool:
     if len(poly.terms) > POSITIVITY_TERMS:
         return False
+    question = "sign", relation, str(poly)
+    facts = replace(context.facts, plain=context.facts.plain & tensors_in(poly))
+    open_for: list[Facts] = noted(question) or []
+    if facts in open_for:
+        return False
     before, context.budget = context.budget, context.work + POSITIVITY_WORK
     try:
         found = max(_sign(context, one, 0) for one in dict.fromkeys((poly, cleared(context, poly))))
     except Undecided:
+        note(question, [*open_for, facts])  # it would take as long for each gradient
         return False
     finally:
         context.budget = before
