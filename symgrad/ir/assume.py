@@ -58,7 +58,8 @@ _INDEX = re.compile(r"index\s+(\w+)")
 class Assumption:
     """One declared fact about one input; ``text`` is as it was written.
 
-    ``sides`` of a relation, and the names that stand in them.
+    ``sides`` of a relation, and the names that stand in them.  ``taken``: nobody declared it; an
+    operation takes it to be so.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Assumption:
     extent: Dim | None = None
     sides: tuple[str, str, str] | None = None
     names: tuple[str, ...] = ()
+    taken: bool = False
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -164,8 +166,8 @@ def _named(text: str) -> tuple[str, str]:
 
 
 def symmetric(name: str) -> Assumption:
-    """An input that is symmetric."""
-    return Assumption(name, "symmetric", "symmetric")
+    """An input that operations take to be symmetric."""
+    return Assumption(name, "symmetric", "symmetric", taken=True)
 
 
 def parse_all(assume: Mapping[str, str] | Iterable[tuple[str, str]]) -> tuple[Assumption, ...]:

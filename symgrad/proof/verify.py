@@ -55,6 +55,8 @@ from symgrad.proof.judge.calls import REAL, STATE, Calls, Trace, judge_calls
 from symgrad.proof.judge.conditions import FoundCondition, find_conditions
 from symgrad.proof.judge.decide import Judgement, beside, judge
 from symgrad.proof.judge.demands import Raised, index_ranges, where_it_runs
+from symgrad.proof.judge.directions import KIND as DIRECTIONS
+from symgrad.proof.judge.directions import judge_declared
 from symgrad.proof.judge.initialised import vanishes
 from symgrad.proof.judge.jvp import NAME as JVP
 from symgrad.proof.judge.jvp import failed, judge_jvp
@@ -185,7 +187,7 @@ def _calls(graphs: FunctionGraphs, declared: Sequence[Assumption], options: Veri
     def judge_other(case: FunctionCase) -> Finding | None:
         if case.problem is not None:
             return Finding(REAL, Verdict.UNDECIDED, f"backward fails: {case.problem}")
-        one = JudgedCase(case, subject := subject_of(case, declared), judge(subject))
+        one = JudgedCase(case, subject := subject_of(case, declared), judge_declared(subject))
         for name, outcome in one.judgements.items():
             if outcome.verdict is not Verdict.PROVED:
                 point = shown(one, outcome.counterexample)
@@ -432,7 +434,8 @@ def _twice(
     if first > Verdict.UNDECIDED:
         said = "not judged, since the backward itself is wrong"
         return Finding(SECOND_ORDER, Verdict.UNDECIDED, said)
-    trusted = first is Verdict.PROVED and options.surrogate is None
+    along = any(one.kind == DIRECTIONS for one in printed)
+    trusted = first is Verdict.PROVED and options.surrogate is None and not along
     return second_order(
         options.histories, declared, trusted=trusted, budget=options.budget, printed=printed,
         opinions=opinions,
@@ -452,7 +455,7 @@ def _judge_case(
     true_subject = None if options.surrogate is None else subject_of(runs, declared)
     judged = case.problem is None and subject.gradients
     with deadline.part(PROOF_SHARE):
-        found = judge(subject, budget=options.budget) if judged else {}
+        found = judge_declared(subject, budget=options.budget) if judged else {}
     return JudgedCase(case, subject, found, true_subject)
 
 
@@ -467,7 +470,7 @@ def _judge_some(
         return {}
     subject = subject_of(where_it_runs(case, options.runs), declared)
     subject.gradients = {name: subject.gradients[name] for name in names}
-    return judge(subject, budget=options.budget)
+    return judge_declared(subject, budget=options.budget)
 
 
 def _in_a_call(

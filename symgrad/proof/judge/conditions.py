@@ -5,9 +5,9 @@ proved.
 
 Tried in order: one size is not 1, two sizes are equal, a size is a small number or one that the
 code names; then of one input: it is positive, lies between two numbers of the code, is symmetric,
-has no value twice; then of another input than the one whose gradient it is, that it marks
-something: it is 0 or 1, one-hot along its last axis; last, that a size is 1.  Each is sufficient,
-and proved; what follows from one that was found is not tried, nor a later kind.
+has no value twice, is symmetric and changed so; then of another input than the one whose gradient
+it is, that it marks something: it is 0 or 1, one-hot along its last axis; last, that a size is 1.
+Each is sufficient, and proved; what follows from one that was found is not tried, nor a later kind.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from symgrad.ir.graph import Graph, Node
 from symgrad.ir.rewrite import rewrite
 from symgrad.ops.movement import bare
 from symgrad.proof.judge.decide import Judgement, judge
+from symgrad.proof.judge.directions import along_symmetric
 from symgrad.proof.judge.kinks import kinks
 from symgrad.proof.judge.nullsets import KIND as NULL_SET
 from symgrad.proof.judge.ranges import POSITIVE, TRUTH, Range
@@ -76,8 +77,10 @@ def find_conditions(
     for candidates in (_by_size, _by_value, _by_marks, _by_size_one):
         found: list[FoundCondition] = []
         for text, contrary, candidate in candidates(subject, name, judgement):
-            if not _follows(candidate, [one.subject for one in found]) and _looks_right(
-                candidate, name
+            if (
+                not any(one.text.startswith(text) for one in found)
+                and not _follows(candidate, [one.subject for one in found])
+                and _looks_right(candidate, name)
             ):
                 judged = judge(candidate, budget=budget, screen=CONDITION_SCREEN)[name]
                 whole = all(one.kind not in (NULL_SET, "kink") for one in judged.conditions)
@@ -225,6 +228,12 @@ def _by_value(subject: Subject, name: str, judgement: Judgement) -> Candidates:
         *_of_kinds(subject, inputs, ("positive",)), *_intervals(subject),
         *_of_kinds(subject, inputs, ("symmetric", "unique")),
     ])  # fmt: skip
+    known = [one for one in subject.assumptions if one.name == name and one.kind == "symmetric"]
+    for one in known or list(_of_kinds(subject, {name: inputs[name]}, ("symmetric",))):
+        assumptions = (*subject.assumptions, *(() if known else (one,)))
+        text = f"{name} and its changes are symmetric"
+        for other in along_symmetric(subject.changed([name], assumptions=assumptions), name):
+            yield text, "", other
 
 
 def _by_marks(subject: Subject, name: str, judgement: Judgement) -> Candidates:

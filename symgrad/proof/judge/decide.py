@@ -157,6 +157,7 @@ class Judgement:
     what literals of backward were read as beside these.
     ``smooth``: boundaries of forward at which it is differentiable, by this gradient.
     ``passed`` and ``failed``: the sizes of the points that agreed and that did not.
+    ``along``: what was judged in place of the subject, where only some changes of an input count.
     """
 
     verdict: Verdict
@@ -169,6 +170,7 @@ class Judgement:
     smooth: frozenset[Boundary] = frozenset()
     passed: tuple[Mapping[str, int], ...] = ()
     failed: tuple[Mapping[str, int], ...] = ()
+    along: Subject | None = None
 
 
 def beside(judgements: Iterable[Judgement], printed: Collection[Condition] = ()) -> str:

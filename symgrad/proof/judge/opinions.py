@@ -43,7 +43,8 @@ class Opinions:
         """On the gradients of a subject that are PROVED, those with one reading together."""
         for names in _alike(judged):
             if self.wrong is None:
-                self._gradients(subject, names, judged, label, of, show)
+                heard = judged[names[0]].along or subject
+                self._gradients(heard, names, judged, label, of, show)
 
     def _gradients(
         self, subject: Subject, names: Sequence[str], judged: Mapping[str, Judgement],
@@ -134,8 +135,10 @@ def _alike(judged: Mapping[str, Judgement]) -> list[list[str]]:
             continue
         for group in groups:
             first = judged[group[0]]
-            if all(first.solved.get(key, read) == read for key, read in one.solved.items()) and (
-                first.recognised == one.recognised and len(first.solved) == len(one.solved)
+            if (
+                first.along is one.along
+                and all(first.solved.get(key, read) == read for key, read in one.solved.items())
+                and (first.recognised == one.recognised and len(first.solved) == len(one.solved))
             ):
                 group.append(name)
                 break

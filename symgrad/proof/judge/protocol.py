@@ -65,7 +65,8 @@ def _linear(
     name = LINEAR
     if all(structurally_linear(subject) for subject in subjects):
         return Finding(name, Verdict.PROVED)
-    if all(j.verdict is Verdict.PROVED for found in judged for j in found.values()):
+    every = [j for found in judged for j in found.values()]
+    if all(j.verdict is Verdict.PROVED and j.along is None for j in every):
         return Finding(name, Verdict.PROVED, _left_out(judged))
     for subject, known in zip(subjects, judged, strict=False):
         for gradient in subject.gradients:
@@ -121,8 +122,7 @@ def _is_linear(node: Node, degrees: Sequence[int]) -> bool:
         return sum(degrees) == 1
     if node.op in ("div", "index", "index_add"):
         return degrees[0] == 1 and not any(degrees[1:])
-    op = get(node.op)
-    return len(degrees) == 1 and op.linear == (0,)
+    return sum(degrees) == 1 and degrees.index(1) in get(node.op).linear
 
 
 def is_zero(node: Node) -> bool:

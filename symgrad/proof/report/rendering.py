@@ -90,7 +90,7 @@ def _case_lines(cases: Sequence[CaseReport]) -> list[str]:
 _LEADS = {
     "kink": "at the kink:", "ties": "except at ties:", "literal": "literal:", "reading": "reading:",
     "nonzero": "except where", "found": "found:",
-    "null set": "but where", "alone": "for",
+    "null set": "but where", "alone": "for", "directions": "for",
 }  # fmt: skip
 
 
