@@ -441,7 +441,6 @@ def scan_command(
     from symgrad.tools import outputs, scan
     from symgrad.tools.configured import Configured
     from symgrad.tools.importing import look_here
-    from symgrad.tools.judging import alone_notes
     from symgrad.tools.sources import sources
 
     started = time.perf_counter()
@@ -462,13 +461,13 @@ def scan_command(
     if html is not None:
         from symgrad.tools.page import page
 
-        counts, notes = scan.counts(scanned), alone_notes(scanned)
+        counts, notes = scan.counts(scanned), scan.notes(scanned)
         outputs.write(html, page(place, scanned, counts, notes, seconds, incomplete))
     if as_json:
         _answer(scan.as_dict(place, found_out, seconds))
     else:
         console.print(scan.summary(scanned, Path.cwd()))
-        for note in alone_notes(scanned):
+        for note in scan.notes(scanned):
             console.print(note, markup=False)
         said = ", ".join(f"{number} {name}" for name, number in scan.counts(scanned).items())
         click.echo(f"{len(scanned)} Functions in {seconds:.0f} s: {said or 'none'}")

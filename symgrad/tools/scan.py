@@ -31,6 +31,7 @@ from symgrad.children import Child, ChildEnded
 from symgrad.deadline import processor_time
 from symgrad.errors import Location, SpecError, SymgradError
 from symgrad.forks import forks_wait
+from symgrad.frontend.function import class_location
 from symgrad.frontend.guests import adapter_of, taken
 from symgrad.proof.report.rendering import worded
 from symgrad.runtime.package import replace_file
@@ -322,6 +323,9 @@ def _judged(source: Source, limits: Limits, files: Configured, pages: bool) -> S
     place = Location(str(source.file), source.line)
     try:
         function, alone = _function(source)
+        where = class_location(function)
+        source = source if where is None else source.loaded(where.line)
+        place = Location(str(source.file), source.line)
         started = processor_time()
         declared = files.of(function)
         one = judge(function, timeout=limits.timeout, declared=declared)
@@ -387,6 +391,21 @@ def _page(one: Judged) -> str:
 # -- the table
 
 
+def twice_notes(found: Sequence[Scanned]) -> list[str]:
+    """Which names stand for several classes of a file, and which of these was judged."""
+    return [
+        f"{one.name} was judged as an import has it, from line {one.source.line}; line"
+        f" {', '.join(map(str, one.source.others))} of {one.source.place} has a class of that name"
+        " as well, which was not"
+        for one in found if one.source.others and not one.source.inside
+    ]  # fmt: skip
+
+
+def notes(found: Sequence[Scanned]) -> list[str]:
+    """What is to be said of some classes beside the table."""
+    return [*alone_notes(found), *twice_notes(found)]
+
+
 def counts(found: Sequence[Scanned]) -> dict[str, int]:
     """How many classes there are of each category."""
     counted = Counter(one.category for one in found)
@@ -429,6 +448,6 @@ def as_dict(place: str, found: Scan, seconds: float) -> dict[str, Any]:
         "incomplete": found.incomplete,
         "not_judged": [one.name for one in found.left],
         "counts": counts(found.judged),
-        "notes": alone_notes(found.judged),
+        "notes": notes(found.judged),
         "functions": [one.to_dict() for one in found.judged],
     }

@@ -46,7 +46,8 @@ SCRIPTS = ("setup.py", "__main__.py", "conftest.py")
 class Source:
     """A class statement, or what gives a function of JAX its name.
 
-    ``module``: its dotted name from the first folder that is no package.
+    ``module``: its dotted name from the first folder that is no package.  ``others``: the lines of
+    further statements of this name, one of which may be what an import has.
     """
 
     file: Path
@@ -55,6 +56,14 @@ class Source:
     module: str
     torch: bool = True
     jax: bool = False
+    others: tuple[int, ...] = ()
+
+    def loaded(self, line: int) -> Source:
+        """The statement at this line, if it is one of these."""
+        every = (self.line, *self.others)
+        if line == self.line or line not in every:
+            return self
+        return replace(self, line=line, others=tuple(one for one in every if one != line))
 
     @property
     def name(self) -> str:
@@ -205,7 +214,12 @@ def _definitions(file: Path) -> Iterator[_Class | Source]:
     module, package = module_of(file)
     names = _imports(tree, package)
     done: set[str] = set()
-    for qualname, node in _statements(tree, ()):
+    statements = list(_statements(tree, ()))
+    lines: dict[str, list[int]] = {}
+    for qualname, node in statements:
+        if isinstance(node, ast.ClassDef):
+            lines.setdefault(qualname, []).append(node.lineno)
+    for qualname, node in statements:
         if qualname in done:
             continue
         if not isinstance(node, ast.ClassDef):
@@ -219,7 +233,9 @@ def _definitions(file: Path) -> Iterator[_Class | Source]:
             isinstance(one, (ast.FunctionDef, ast.Assign)) and "forward" in _bound(one)
             for one in node.body
         )
-        yield _Class(Source(file, node.lineno, qualname, module), bases, forward)
+        line, *others = lines[qualname]
+        source = Source(file, line, qualname, module, others=tuple(others))
+        yield _Class(source, bases, forward)
 
 
 def _is_of_jax(node: _Statement, names: dict[str, str], module: str) -> bool:

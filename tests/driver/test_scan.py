@@ -190,6 +190,41 @@ def test_a_table_for_no_class_is_an_error_before_anything_runs(tmp_path: Path) -
     assert said["line"] == 3
 
 
+TWICE = """
+    import symgrad as sg
+
+    class Named(sg.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            return 3 * grad
+
+    Before = Named
+
+    class Named(sg.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            return 2 * grad
+    """
+
+
+def test_a_name_of_two_classes_is_that_of_the_one_which_an_import_has(tmp_path: Path) -> None:
+    (tmp_path / "twice.py").write_text(re.sub(r"(?m)^ {4}", "", TWICE))
+    command = [sys.executable, "-m", "symgrad", "scan", "twice.py", "--json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    found = json.loads(done.stdout)
+    assert [(one["verdict"], one["line"]) for one in found["functions"]] == [("PROVED", 15)]
+    (note,) = found["notes"]
+    assert note.startswith("Named was judged as an import has it, from line 15; line 4 of twice.py")
+
+
 SLOW = """
     import time
     import subprocess
