@@ -51,7 +51,13 @@ from symgrad.frontend.anyrank.serving import serving, typical_rank
 from symgrad.frontend.anyrank.session import Observation
 from symgrad.frontend.calls import asks_nothing, other_calls
 from symgrad.frontend.forward_mode import JvpError, has_jvp, pushing
-from symgrad.frontend.function import Function, class_location, class_of, surrogate_of
+from symgrad.frontend.function import (
+    Function,
+    class_location,
+    class_of,
+    surrogate_of,
+    surrogates_of,
+)
 from symgrad.frontend.guests import taken
 from symgrad.frontend.paths import Answers, Paths, other_paths, unjudged
 from symgrad.frontend.plain import as_numbers, passed_numbers, with_passed
@@ -62,7 +68,7 @@ from symgrad.frontend.session import refuses_sizes, told
 from symgrad.frontend.state import changes_of
 from symgrad.frontend.trace import BATCH_RANK, trace_request
 from symgrad.garbage import fewer_collections
-from symgrad.ir.assume import Stated, joined
+from symgrad.ir.assume import Assumption, Stated, joined
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType, float32, float64
 from symgrad.ir.function import FunctionGraphs, OtherCall, patterns
@@ -329,11 +335,13 @@ def _with_declaration(request: Request, report: Report) -> Report:
     """The report with what declares a surrogate, if there is one and time is left to prove it."""
     from symgrad.proposed import with_declaration
 
+    def judge(facts: Mapping[str, str]) -> Report:
+        given = [Assumption(name, fact, fact) for name, fact in facts.items()]
+        return _judged_request(request.assuming(given), suggest=False)
+
     try:
         with limited(DECLARATION_SECONDS):
-            return with_declaration(
-                report, request.cls, lambda: _judged_request(request, suggest=False)
-            )
+            return with_declaration(report, request.cls, judge)
     except TimeUp:
         return report
 
@@ -981,8 +989,8 @@ def _rank_dependence(request: Request, graphs: FunctionGraphs) -> Observation | 
     paths = _paths(request, graphs, lambda answers: trace_request(request, answers=answers))
     programs += [(request, {"answers": answers}) for answers in paths.answers]
     programs += [(request, {"given_cotangents": given}) for given in patterns(graphs)]
-    declared = _surrogate(request)
-    programs += [(declared, {})] if declared is not None else []
+    declared = _surrogates(request)
+    programs += [(one, {}) for one in declared.values()]
     if has_jvp(request.function):
         made = pushing(request, reference=surrogate_of(request.function))
         with suppress(JvpError):
@@ -1005,10 +1013,11 @@ def _is_judged_twice(request: Request, graphs: FunctionGraphs) -> bool:
     return request.order > 1 and not (graphs.derived or graphs.once)
 
 
-def _surrogate(request: Request) -> Request | None:
-    """The request for the declared surrogate; None where there is none."""
-    declared = surrogate_of(request.function)
-    return None if declared is None else replace(request, function=declared, assumptions=())
+def _surrogates(request: Request) -> dict[str, Request]:
+    """The requests for declared surrogates, by the gradient that each is of; "" of all."""
+    whole = surrogate_of(request.function)
+    declared = surrogates_of(request.function) | ({} if whole is None else {"": whole})
+    return {name: replace(request, function=one, assumptions=()) for name, one in declared.items()}
 
 
 def _judged_rank(
@@ -1030,8 +1039,9 @@ def _judged_rank(
 def _judged_once(
     request: Request, graphs: FunctionGraphs, suggest: bool, rank: int | None
 ) -> Report:
-    declared = _surrogate(request)
-    surrogate = trace_request(declared, batch_rank=rank) if declared is not None else None
+    surrogates = {
+        name: trace_request(one, batch_rank=rank) for name, one in _surrogates(request).items()
+    }
 
     def traced(
         answers: Answers | None, histories: bool = False, given: Sequence[bool] | None = None
@@ -1047,7 +1057,8 @@ def _judged_once(
     paths = _paths(request, graphs, traced)
     twice = [None, *paths.answers] if _is_judged_twice(request, graphs) else []
     seen: dict[str, Any] = {
-        "surrogate": surrogate,
+        "surrogate": surrogates.pop("", None),
+        "surrogates": surrogates,
         "variants": paths.traced,
         "untraced": unjudged(paths),
         "undefined": [traced(None, given=given) for given in patterns(graphs)],

@@ -8,7 +8,8 @@ In: a TOML file, or the nearest one above a source.  Out: ``Config``; for a clas
     callables = { act = "ops.swish" }       the function that an argument is
     assume = { x = "positive" }
     surrogate = "identity"                  or a function of torch, or an expression, or
-                                            "the fixed point of z = tanh(z @ w + x)"
+                                            "the fixed point of z = tanh(z @ w + x)"; of single
+                                            gradients { weight = "x @ weight.clamp(-1, 1)" }
     verdict = "REFUTED"                     what is expected
     ignore = "a CUDA extension"             why it is not judged
     order = 2
@@ -40,6 +41,7 @@ from symgrad.frontend.function import (
     fixed_point,
     raw_method,
     surrogate_of,
+    surrogates_of,
 )
 from symgrad.frontend.replaced import reference, replaced
 from symgrad.ir.assume import Stated
@@ -65,7 +67,7 @@ class Declared:
     shapes: Any = ()
     static: Mapping[str, Any] = field(default_factory=dict)
     assume: Stated = ()
-    surrogate: str = ""
+    surrogate: str | Mapping[str, str] = ""
     verdict: str = ""
     ignore: str = ""
     order: int | None = None
@@ -99,21 +101,45 @@ class Declared:
         if not self.surrogate:
             yield
             return
-        if surrogate_of(function) is not None:
+        if surrogate_of(function) is not None or surrogates_of(function):
             raise SpecError(
                 f"{self.key} has a surrogate of its own", location=self.where,
                 hint="leave out surrogate here, or @sg.surrogate beside the class",
             )  # fmt: skip
+        name = "symgrad_surrogates"
+        meant: Any
         with self._placed():
-            meant = _callable(self.surrogate, function)
-            wrapped = vars(function).get("symgrad_meant")
-            if wrapped is not None:  # it is written for another library than its tensors
-                meant = wrapped.__func__(meant)
-        function.symgrad_surrogate = staticmethod(meant)  # type: ignore[attr-defined]
+            if isinstance(self.surrogate, str):
+                name = "symgrad_surrogate"
+                meant = staticmethod(self._meant(self.surrogate, function))
+            else:
+                meant = self._by_argument(self.surrogate, function)
+        setattr(function, name, meant)
         try:
             yield
         finally:
-            del function.symgrad_surrogate  # type: ignore[attr-defined]
+            delattr(function, name)
+
+    def _by_argument(
+        self, texts: Mapping[str, str], function: type[Function]
+    ) -> dict[str, Callable[..., Any]]:
+        """What single gradients are the derivatives of.  Raises SpecError."""
+        known = _arguments(function)
+        for name in texts:
+            if name not in known:
+                raise SpecError(
+                    f"surrogate: {name!r} is no argument of forward",
+                    hint=f"there are {', '.join(known)}",
+                )
+        return {name: self._meant(text, function) for name, text in texts.items()}
+
+    def _meant(self, text: str, function: type[Function]) -> Callable[..., Any]:
+        meant = _callable(text, function)
+        wrapped = vars(function).get("symgrad_meant")
+        if wrapped is None:
+            return meant
+        found: Callable[..., Any] = wrapped.__func__(meant)  # for another library than its tensors
+        return found
 
     @contextmanager
     def _placed(self) -> Iterator[None]:
@@ -371,8 +397,9 @@ _KINDS: dict[str, Callable[[Any], str]] = {
     else "write { name = value }, with numbers, texts, booleans or lists",
     "assume": lambda value: "" if _facts(value)
     else 'write { x = "positive" }, or ["x=positive", "x < y"]',
-    "surrogate": lambda value: "" if isinstance(value, str) and value.strip()
-    else 'write "identity", the name of a function, or an expression in quotes',
+    "surrogate": lambda value: "" if (isinstance(value, str) and value.strip()) or _texts(value)
+    else 'write "identity", the name of a function, an expression in quotes, or'
+    ' { x = "an expression" } for the gradient of x alone',
     "verdict": lambda value: "" if value in VERDICTS else f"one of {', '.join(VERDICTS)}",
     "ignore": lambda value: "" if isinstance(value, str) and value.strip()
     else "write the reason in quotes",
@@ -395,9 +422,8 @@ def _callable(text: str, function: type[Function]) -> Callable[..., Any]:
         return lambda x, *others: x
     known = _modules(function)
     grouped = vars(function).get("symgrad_layout")
-    plain, hidden = raw_method(function, "forward")
-    names = list(plain.__code__.co_varnames[: plain.__code__.co_argcount])[hidden:]
-    names = names if grouped is None else list(grouped.names)
+    plain = raw_method(function, "forward")[0]
+    names = _arguments(function)
     step = _FIXED.match(text)
     if step is not None:
         if step["z"] in names:
@@ -421,6 +447,15 @@ def _callable(text: str, function: type[Function]) -> Callable[..., Any]:
     if grouped is None:
         made.__defaults__ = plain.__defaults__  # of the last arguments, as forward has them
     return made  # type: ignore[no-any-return]
+
+
+def _arguments(function: type[Function]) -> list[str]:
+    """The names of what forward takes."""
+    grouped = vars(function).get("symgrad_layout")
+    if grouped is not None:
+        return list(grouped.names)
+    plain, hidden = raw_method(function, "forward")
+    return list(plain.__code__.co_varnames[: plain.__code__.co_argcount])[hidden:]
 
 
 def _expression(text: str, names: Sequence[str], known: Mapping[str, Any]) -> Callable[..., Any]:

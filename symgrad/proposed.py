@@ -1,13 +1,13 @@
-"""What declares a surrogate: the line of ``symgrad.toml`` against which backward was PROVED.
+"""What declares a surrogate: the lines of ``symgrad.toml`` against which backward was PROVED.
 
-In: a report, and how its Function is judged again.  Out: the report, with that line beside each
-gradient that it is for.
+In: a report, and how its Function is judged again.  Out: the report, with these lines beside each
+gradient that they are for.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from symgrad.deadline import TimeUp, check
@@ -18,22 +18,40 @@ from symgrad.proof.report.records import Report
 
 
 def with_declaration(
-    report: Report, function: type[Function], judge: Callable[[], Report]
+    report: Report, function: type[Function], judge: Callable[[Mapping[str, str]], Report]
 ) -> Report:
-    """The report with the first proposal that makes ``judge`` report PROVED once it is declared."""
-    inputs = report.inputs
-    for code in dict.fromkeys(one.surrogate_code for one in inputs.values() if one.surrogate_code):
-        declared = Declared(report.name, Location(OWN_FILE, 1), surrogate=code)
+    """The report with the first proposal that makes ``judge`` report PROVED once it is declared.
+
+    ``judge``: with facts about inputs.
+    """
+    facts = {name: fact for one in report.inputs.values() for name, fact in one.surrogate_facts}
+    for meant in _proposals(report):
+        declared = Declared(report.name, Location(OWN_FILE, 1), surrogate=meant)
         try:
             with declared.applied(function):
-                proved = bool(judge())
+                proved = bool(judge(facts))
         except (SymgradError, TimeUp):
             check()  # was it the limit of the verdict?
             continue
         if proved:
-            line = f"surrogate = {json.dumps(code)}"
+            line = f"surrogate = {_written(meant)}"
+            line = f"assume = {_written(facts)}\n{line}" if facts else line
             return replace(report, inputs={
                 name: replace(one, declaration=line) if one.surrogate else one
-                for name, one in inputs.items()
+                for name, one in report.inputs.items()
             })  # fmt: skip
     return report
+
+
+def _proposals(report: Report) -> Iterator[str | Mapping[str, str]]:
+    """One function for all gradients, or one for each that is a surrogate."""
+    codes = {name: one.surrogate_code for name, one in report.inputs.items() if one.surrogate}
+    yield from dict.fromkeys(filter(None, codes.values()))
+    if codes and all(codes.values()):
+        yield codes
+
+
+def _written(meant: str | Mapping[str, str]) -> str:
+    if isinstance(meant, str):
+        return json.dumps(meant)
+    return f"{{ {', '.join(f'{name} = {json.dumps(code)}' for name, code in meant.items())} }}"

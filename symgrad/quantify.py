@@ -430,7 +430,10 @@ def _with_names(report: Report, general: Report, regions: Mapping[str, Region]) 
         other = general.inputs.get(name)
         if one.surrogate and other is not None and other.surrogate:
             said = f"{other.surrogate}, for {where}" if where else other.surrogate
-            inputs[name] = replace(one, surrogate=said, surrogate_code=other.surrogate_code)
+            inputs[name] = replace(
+                one, surrogate=said, surrogate_code=other.surrogate_code,
+                surrogate_facts=other.surrogate_facts,
+            )  # fmt: skip
     return replace(report, inputs=inputs)
 
 

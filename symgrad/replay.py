@@ -226,7 +226,9 @@ def call_at(
     if arguments is None:
         return None
     declared = surrogate_of(request.function)
-    meant = None if declared is None else request.cls.symgrad_surrogate  # type: ignore[attr-defined]
+    meant = getattr(request.cls, "symgrad_surrogates", {}).get(name)
+    if declared is not None:
+        meant = request.cls.symgrad_surrogate  # type: ignore[attr-defined]
     cotangents = [None if one is None else point.inputs[one] for one in point.cotangents]
     return Call(arguments, frozenset(graphs.asked), cotangents, name, at, meant)
 

@@ -693,6 +693,7 @@ def _code(found: type[Function], name: str) -> CodeType | None:
 
 AnyClass = TypeVar("AnyClass", bound=type[Function])
 _SURROGATE = "symgrad_surrogate"
+_BY_ARGUMENT = "symgrad_surrogates"
 _FIXED_POINT = "symgrad_fixed_point"
 _ASSUME = "assume"
 
@@ -757,10 +758,21 @@ def _unknown_like(found: Any) -> Any:
 
 def surrogate_of(function: type[Function] | Function) -> type[Function] | None:
     """The declared surrogate as a Function of the same arguments; None where there is none."""
+    declared = getattr(class_of(function), _SURROGATE, None)
+    return None if declared is None else _as_function(function, declared)
+
+
+def surrogates_of(function: type[Function] | Function) -> dict[str, type[Function]]:
+    """Those that are declared of single gradients, by the names of their arguments."""
+    declared = getattr(class_of(function), _BY_ARGUMENT, {})
+    return {name: _as_function(function, one) for name, one in declared.items()}
+
+
+def _as_function(
+    function: type[Function] | Function, declared: Callable[..., Any]
+) -> type[Function]:
+    """What is declared of a Function as a Function of the same arguments."""
     cls = class_of(function)
-    declared = getattr(cls, _SURROGATE, None)
-    if declared is None:
-        return None
     own, hidden = raw_method(function, "forward")
     context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_ONLY)
     parameters = list(inspect.signature(own).parameters.values())[hidden:]

@@ -102,6 +102,15 @@ class Request:
             return replace(self, function=function)
         return replace(self.guess.again(function, {}), audit=self.audit)
 
+    def assuming(self, facts: Sequence[Assumption]) -> Request:
+        """The same, and for all shapes, under more facts."""
+        guess = self.guess
+        if guess is not None:
+            fitting = guess.fitting and guess.fitting.assuming(facts)
+            others = tuple(one.assuming(facts) for one in guess.others)
+            guess = replace(guess, others=others, fitting=fitting)
+        return replace(self, assumptions=(*self.assumptions, *facts), guess=guess)
+
     def with_sizes(self, put: Mapping[str, Dim]) -> Request:
         """The same with other sizes in the place of some, by their names."""
         sizes: dict[Atom, Dim] = {Size(name): dim for name, dim in put.items()}

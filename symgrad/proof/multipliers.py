@@ -1,10 +1,14 @@
-"""What an elementwise backward multiplies the incoming gradient by.
+"""What an elementwise backward multiplies the incoming gradient by, and the integral of that.
 
 In: a gradient, the incoming gradient, the input.  Out: a node, or None where the gradient is not
-made of one product for each element.
+made of one product for each element, or the integral is not that of a sum of bells.
 """
 
 from __future__ import annotations
+
+import math
+from functools import reduce
+from operator import mul, truediv
 
 from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.record import get
@@ -83,3 +87,56 @@ class _Factor:
         if found[0] is None or found[1] is None:
             return None
         return node.graph.apply("where", asked, found[0], found[1])
+
+
+# -- integrals: proposals, which are judged as any other
+
+
+def integral(node: Node, given: Node) -> Node | None:
+    """What a node is the derivative of: a sum of numbers times ``exp(-(given - b) ** 2 / d)``."""
+    moving = [place for place, arg in enumerate(node.args) if given in ancestors([arg])]
+    inner = [integral(node.args[place], given) for place in moving] if node.op != "exp" else []
+    if None in inner or not moving or node.shape != given.shape:
+        return None
+    if node.op == "exp":
+        return _of_bell(node.args[0], given)
+    linear = node.op in ("neg", "cast", "add", "sub")
+    scaled = (node.op == "mul" and len(moving) == 1) or (node.op == "div" and moving == [0])
+    if len(moving) < len(node.args) and not scaled:
+        return None
+    if not (linear or scaled):
+        return None
+    args = [*node.args]
+    for place, one in zip(moving, inner, strict=True):
+        assert one is not None
+        args[place] = one
+    return args[0] if node.op == "cast" else node.graph.apply(node.op, *args)
+
+
+def _of_bell(exponent: Node, given: Node) -> Node | None:
+    """The integral of ``exp(-v ** 2 / d)``, where ``v`` is the input, or that but for a number."""
+    node, up, down, negative = exponent, list[Node](), list[Node](), False
+    while node.op in ("neg", "mul", "div") and len({*node.args}) == len(node.args):
+        free = [place for place, arg in enumerate(node.args) if given not in ancestors([arg])]
+        if node.op == "neg":
+            node, negative = node.args[0], not negative
+        elif len(free) == 1 and not (node.op == "div" and free == [0]):
+            (up if node.op == "mul" else down).append(node.args[free[0]])
+            node = node.args[1 - free[0]]
+        else:
+            return None
+    square = node.op == "square" or (node.op == "mul" and node.args[0] is node.args[1])
+    v = node.args[0] if square else node
+    others = [arg for arg in v.args if given not in ancestors([arg])]
+    shifted = v.op in ("sub", "add") and given in v.args and len(others) == 1
+    if not square or not (v is given or shifted) or not negative:
+        return None
+    if shifted and is_zero(others[0]):
+        v = given
+    numbers = [one.args[0] if one.op == "expand" else one for one in (*down, *up)]
+    if any(one.rank for one in numbers):
+        return None
+    width = reduce(mul, numbers[: len(down)], given.graph.constant(1.0, given.dtype))
+    width = reduce(truediv, numbers[len(down) :], numbers[0] if len(down) == 1 else width)
+    root = given.graph.expand(given.graph.apply("sqrt", width), given.shape)
+    return given.graph.apply("erf", v / root) * root * (math.sqrt(math.pi) / 2)

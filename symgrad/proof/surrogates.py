@@ -54,7 +54,7 @@ from symgrad.ops.record import get
 from symgrad.proof.altered import Factor, gate, is_curved, literal_value, rescaled, without
 from symgrad.proof.judge.decide import judge
 from symgrad.proof.judge.protocol import structurally_linear
-from symgrad.proof.multipliers import multiplier
+from symgrad.proof.multipliers import integral, multiplier
 from symgrad.proof.oracle.sample import Point
 from symgrad.proof.oracle.seek import seek
 from symgrad.proof.oracle.stated import moved
@@ -67,6 +67,8 @@ Slope = Callable[[Node], Node]
 """What has the derivative that is put for that of a step, of the argument of the step."""
 
 POINTS = 4
+LONGEST_CODE = 60
+"""Of letters; what is longer, and has a name in forward, is called by it."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +77,12 @@ class Meant:
 
     ``code``: a function with these derivatives, as an expression in the arguments of forward; it
     is a proposal, which is to be judged as what a user declares is.  Empty where there is none.
+    ``facts``: what has to be declared of inputs as well, in words.
     """
 
     text: str
     code: str = ""
+    facts: tuple[tuple[str, str], ...] = ()
 
 
 _USUAL = (0, 1, 2, 0.5, -1)
@@ -115,6 +119,7 @@ def _named(search: _Search) -> Meant | None:
         "altered": _of_limited if search.linear else _of_altered,
         **search.ways(),
         "positive": _of_positive,
+        "integral": _of_integral,
         "coefficients": _Search.of_coefficients,
         "in clip": _in_clip,
     }
@@ -572,28 +577,28 @@ class _Search:
 
     def _as_identity(self, made: _Made) -> Meant | None:
         """The input itself, where what was put for parts of forward makes that of it."""
-        if len(self.inputs) != 1 or self.place is None or made.code is None:
+        if len(self.inputs) != 1 or self.place is None or len(made.code) != 1:
             return None
         (own,) = self.inputs
-        if made.code.op == "input" or own.type != self.case.outputs[self.place].type:
+        if made.code[0].op == "input" or own.type != self.case.outputs[self.place].type:
             return None
         plain = self._replaced(own, None)
         if not self.fits(plain.case) or not self.is_proved(plain.case):
             return None
         return Meant(plain.text, self.declarable(plain.code))
 
-    def declarable(self, output: Node | None) -> str:
-        """The output of a surrogate as code; empty where there is none."""
-        if output is None:
-            return ""
-        output = rewrite(Graph(), [output], rule=_as_choice)[output]
-        given = [node for node in ancestors([output]) if node.op == "input"]
+    def declarable(self, outputs: Sequence[Node]) -> str:
+        """The outputs of a surrogate as code; empty where there is none."""
+        new = rewrite(Graph(), outputs, rule=_as_choice)
+        given = [node for node in ancestors(new.values()) if node.op == "input"]
         known = {node.attributes["name"] for node in self.case.inputs}
         if not known.issuperset(node.attributes["name"] for node in given):
             return ""
         plain = [node for node in given if not node.rank and node.label not in self.names]
         try:
-            return CodeWriter(given, plain=plain).text(output)
+            writer = CodeWriter(given, plain=plain, ends=True)
+            texts = [writer.text(new[node]) for node in outputs]
+            return texts[0] if len(texts) == 1 else f"({', '.join(texts)})" if texts else ""
         except NoSpelling:
             return ""
 
@@ -658,7 +663,8 @@ class _Search:
 
     def _slopes(self) -> Iterator[Slope]:
         """Functions whose derivatives people put for that of a step."""
-        scalars = self.scalars
+        widths = [1.0 / one for one in self.scalars if one.op == "input"]
+        scalars = [*self.scalars, *widths]
         for low, high in _windows(self.limits):
             yield partial(_clamped, low=low, high=high)
         families = (_tanh, _sigmoid, _atan, _softsign, _erf, _under_hat, _under_decay)
@@ -771,11 +777,8 @@ class _Search:
         ]  # fmt: skip
         said = f"is the derivative of {' and '.join(dict.fromkeys(texts[:2]))}"
         case = replace(new, inputs=(*new.inputs, *constants))
-        if len(self.case.outputs) != 1:
-            return _Made(case, said, kinks=(*kinks,))
-        output = self.case.outputs[0]
-        own = rewrite(Graph(), [output], rule=bare)[output]
-        return _Made(case, said, own, (*kinks,))
+        own = rewrite(Graph(), self.case.outputs, rule=bare)
+        return _Made(case, said, tuple(own[node] for node in self.case.outputs), (*kinks,))
 
     def _replaced(self, node: Node, factor: Node | None) -> _Made:
         """The case with another node for its output."""
@@ -784,10 +787,13 @@ class _Search:
         made = rewrite(graph, [node])[node]
         if factor is not None:
             made = _scaled(made, factor)
-        code = node.name if node.name and factor is None else _code(made)
+        code = _code(made)
+        if node.name and factor is None and len(code) > LONGEST_CODE:
+            code = node.name
         said = f"is the derivative of `{code}` in place of forward"
         outputs = [made if at == self.place else one for at, one in enumerate(new.outputs)]
-        return _Made(replace(new, outputs=tuple(outputs)), said, made)
+        own = (made,) if len(outputs) == 1 else ()
+        return _Made(replace(new, outputs=tuple(outputs)), said, own)
 
     # -- at points, and in general
 
@@ -850,12 +856,13 @@ class _Search:
 class _Made:
     """A case against which backward is judged, and what to say where it is right there.
 
-    ``code``: its output, without unknown constants.  ``kinks``: what is 0 at those of what was put.
+    ``code``: its outputs, without unknown constants.  ``kinks``: what is 0 at those of what was
+    put.
     """
 
     case: FunctionCase
     text: str
-    code: Node | None = None
+    code: tuple[Node, ...] = ()
     kinks: tuple[Node, ...] = ()
 
 
@@ -950,12 +957,33 @@ def _kept_values(search: _Search) -> Meant | None:
     return None
 
 
+def _of_integral(search: _Search) -> Meant | None:
+    """The integral of what a flat forward is given for a slope, where that is a sum of bells."""
+    case, weights = search.case, [one for one in search.case.cotangents if one is not None]
+    if not (search.flat and len(search.names) == len(search.gradients) == len(case.outputs) == 1):
+        return None
+    (argument,) = search.inputs
+    found = multiplier(search.gradients[0], weights[0], argument) if weights else None
+    whole = None if found is None else integral(found, argument)
+    if whole is None:
+        return None
+    made = search._replaced(whole, None)
+    if not search.is_proved(made.case):
+        return None
+    return Meant(made.text, search.declarable(made.code))
+
+
 def _of_positive(search: _Search) -> Meant | None:
-    """The same where what forward divides by, or limits by, is positive: the scale of a step."""
-    known = {one for fact in search.declared for one in fact.inputs}
+    """The same where what forward divides by, or limits by, is positive: the scale of a step.
+
+    Where it is flat, so may be the numbers of backward: the width of a window.
+    """
+    known = {one for fact in search.declared for one in fact.inputs
+             if fact.kind not in ("plain", "constant")}  # fmt: skip
     divided = [node.args[1] for node in search.below if node.op == "div"]
     limits = [found[1] for node in search.below if (found := _limit(node)) is not None]
-    leaves = dict.fromkeys(map(_unexpanded, [*divided, *limits]))
+    numbers = search.scalars if search.flat else []
+    leaves = dict.fromkeys(map(_unexpanded, [*divided, *limits, *numbers]))
     names = [one.attributes["name"] for one in leaves
              if one in search.case.inputs and one.attributes["name"] not in known]  # fmt: skip
     if not search.steps or not names:
@@ -966,7 +994,10 @@ def _of_positive(search: _Search) -> Meant | None:
     within = _Search(search.case, search.names, declared, modes, search.subject_of)
     inside = next((one for way in within.ways().values() if (one := way(within))), None)
     positive = " and ".join(f"{one} > 0" for one in names)
-    return None if inside is None else replace(inside, text=f"{inside.text}, for {positive}")
+    if inside is None:
+        return None
+    text, stated = f"{inside.text}, for {positive}", tuple((one, "positive") for one in names)
+    return replace(inside, text=text, facts=stated)
 
 
 def _of_limits(search: _Search, left: Sequence[Node]) -> Meant | None:
@@ -1356,7 +1387,7 @@ class _Differentiated:
                 new[node] = self._slope(node, new)
             return new[node]
 
-        return self.search.declarable(rewrite(graph, [output], rule=rule)[output])
+        return self.search.declarable([rewrite(graph, [output], rule=rule)[output]])
 
     def said(self, factors: Mapping[str, Node | None], left: Sequence[Node]) -> str:
         """What the gradients are the derivatives of."""

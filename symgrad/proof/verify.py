@@ -99,7 +99,7 @@ class VerifyOptions:
     """How to verify.
 
     ``surrogate``: the traced function that backward is meant to be the derivative of, with the
-    same inputs.
+    same inputs.  ``surrogates``: those of single gradients, by the names of their inputs.
     ``variants``: the same Function traced with other answers to what it asks about its call;
     ``untraced``: why these are not all, where they are not.  ``undefined``: for each pattern of
     cotangents that backward gets None for.  ``budget``: work for one normal form.  ``suggest``:
@@ -116,6 +116,7 @@ class VerifyOptions:
     """
 
     surrogate: FunctionGraphs | None = None
+    surrogates: Mapping[str, FunctionGraphs] = field(default_factory=dict)
     variants: Sequence[FunctionGraphs] = ()
     untraced: str = ""
     undefined: Sequence[FunctionGraphs] = ()
@@ -134,20 +135,28 @@ class VerifyOptions:
     asked: tuple[Condition, ...] = ()
     runs: frozenset[SizeCondition] = frozenset()
 
-    def meant(self, case: FunctionCase) -> FunctionCase | None:
+    @property
+    def declared(self) -> list[FunctionGraphs]:
+        """All surrogates."""
+        whole = [] if self.surrogate is None else [self.surrogate]
+        return [*whole, *self.surrogates.values()]
+
+    def meant(self, case: FunctionCase, name: str = "") -> FunctionCase | None:
         """The surrogate's case that holds in this one, where there is a surrogate.
 
-        Raises UnsupportedOpError where it asks more about the sizes than the Function does.
+        ``name``: of that gradient alone.  Raises UnsupportedOpError where it asks more about the
+        sizes than the Function does.
         """
-        if self.surrogate is None:
+        surrogate = self.surrogates.get(name, self.surrogate)
+        if surrogate is None:
             return None
         known = {*map(str, case.conditions)}
-        for one in self.surrogate.cases:
+        for one in surrogate.cases:
             if known.issuperset(map(str, one.conditions)):
                 return one
         raise UnsupportedOpError(
             "the surrogate asks about sizes that the Function does not ask about",
-            location=self.surrogate.location, hint="write a surrogate without if on its sizes",
+            location=surrogate.location, hint="write a surrogate without if on its sizes",
         )  # fmt: skip
 
 
@@ -156,12 +165,18 @@ class JudgedCase:
     """A case with its subject and judgements.
 
     ``true_subject``: with a surrogate, the same gradients against the forward itself.
+    ``alone``: the subjects of gradients with surrogates of their own, by name.
     """
 
     case: FunctionCase
     subject: Subject
     judgements: Mapping[str, Judgement]
     true_subject: Subject | None = None
+    alone: Mapping[str, Subject] = field(default_factory=dict)
+
+    def subject_for(self, name: str) -> Subject:
+        """The subject in which a gradient was judged."""
+        return self.alone.get(name, self.subject)
 
 
 @np.errstate(all="ignore")
@@ -240,8 +255,7 @@ def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
     if observed:
         return _failed(graphs, observed)
     pushes = [options.pushes] if isinstance(options.pushes, FunctionGraphs) else []
-    meant = [options.surrogate] if options.surrogate is not None else []
-    raised = Raised([*traced, *pushes, *meant], subject_of)
+    raised = Raised([*traced, *pushes, *options.declared], subject_of)
     if raised.reason:
         return _failed(graphs, raised.reason)
     if calls.wide and options.wide is not None:
@@ -409,10 +423,14 @@ def _hear(
 def hear(opinions: Opinions, one: JudgedCase, where: str = "") -> None:
     """An opinion on the gradients of a case."""
     sizes = " and ".join(map(str, strongest(one.case.conditions)))
-    opinions.on_gradients(
-        one.subject, one.judgements, f"{f' ({sizes})' if sizes else ''}{where}",
-        show=lambda found: shown(one, found),
-    )  # fmt: skip
+    apart: dict[Subject, dict[str, Judgement]] = {}
+    for name, outcome in one.judgements.items():
+        apart.setdefault(one.subject_for(name), {})[name] = outcome
+    for subject, outcomes in apart.items():
+        opinions.on_gradients(
+            subject, outcomes, f"{f' ({sizes})' if sizes else ''}{where}",
+            show=lambda found: shown(one, found),
+        )  # fmt: skip
 
 
 def _twice(
@@ -435,7 +453,7 @@ def _twice(
         said = "not judged, since the backward itself is wrong"
         return Finding(SECOND_ORDER, Verdict.UNDECIDED, said)
     along = any(one.kind == DIRECTIONS for one in printed)
-    trusted = first is Verdict.PROVED and options.surrogate is None and not along
+    trusted = first is Verdict.PROVED and not options.declared and not along
     return second_order(
         options.histories, declared, trusted=trusted, budget=options.budget, printed=printed,
         opinions=opinions,
@@ -452,11 +470,33 @@ def _judge_case(
         return JudgedCase(case, step, judgements)
     runs = where_it_runs(case, options.runs)
     subject = subject_of(runs, declared, meant)
-    true_subject = None if options.surrogate is None else subject_of(runs, declared)
+    true_subject = subject_of(runs, declared) if options.declared else None
     judged = case.problem is None and subject.gradients
     with deadline.part(PROOF_SHARE):
+        if judged and options.surrogates:
+            alone = _judged_alone(runs, declared, options)
+            found = {name: alone[name][1] for name in subject.gradients}
+            apart = {name: one for name, (one, _) in alone.items()}
+            return JudgedCase(case, subject, found, true_subject, apart)
         found = judge_declared(subject, budget=options.budget) if judged else {}
     return JudgedCase(case, subject, found, true_subject)
+
+
+def _judged_alone(
+    case: FunctionCase, declared: Sequence[Assumption], options: VerifyOptions
+) -> dict[str, tuple[Subject, Judgement]]:
+    """Gradients with surrogates of their own, each in its subject, and the others in another."""
+    found: dict[str, tuple[Subject, Judgement]] = {}
+    for only in ("", *options.surrogates):
+        subject = subject_of(case, declared, options.meant(case, only))
+        subject.gradients = {
+            name: node for name, node in subject.gradients.items()
+            if (name == only if only else name not in options.surrogates)
+        }  # fmt: skip
+        if subject.gradients:
+            outcomes = judge_declared(subject, budget=options.budget)
+            found |= {name: (subject, one) for name, one in outcomes.items()}
+    return found
 
 
 def _judge_some(
@@ -501,7 +541,7 @@ def proved_under(
     )  # fmt: skip
     judged = []
     for case in graphs.cases:
-        meant = options.meant(case)
+        meant = options.meant(case, name)
         if case.problem is not None or (meant and fixed_points.unknown_of(meant) is not None):
             return None
         subject = subject_of(where_it_runs(case, options.runs), declared, meant)
@@ -514,7 +554,7 @@ def proved_under(
             return None
         judged.append(one)
     known = [(one, one.judgements[name]) for one in judged]
-    conditions = _stated(graphs, known[0][0], known, declared, options)
+    conditions = _stated(graphs, known[0][0].subject, known, declared, options)
     return distinct([*conditions, *_kinks(judged, name, conditions)])
 
 
@@ -658,12 +698,15 @@ def _notes(
         )
     if options.surrogate is not None:
         notes.append(AGAINST)
-        notes += _surrogate_notes(judged)
+    for name in options.surrogates:
+        notes.append(f"the gradient of {name} is {AGAINST}")
+    if options.declared:
+        notes += _surrogate_notes(judged, options.surrogates)
     return notes
 
 
-def _surrogate_notes(judged: Sequence[JudgedCase]) -> list[str]:
-    """Where the surrogate's derivative is not the true one."""
+def _surrogate_notes(judged: Sequence[JudgedCase], names: Collection[str]) -> list[str]:
+    """Where a surrogate's derivative is not the true one; of the gradients ``names`` alone."""
     notes = []
     for one in judged:
         if one.true_subject is None or not one.judgements:
@@ -673,6 +716,8 @@ def _surrogate_notes(judged: Sequence[JudgedCase]) -> list[str]:
         except SymgradError:
             continue
         for name, judgement in true.items():
+            if names and name not in names:
+                continue
             if judgement.counterexample is not None:
                 found = judgement.counterexample
                 notes.append(
@@ -699,7 +744,7 @@ def input_reports(
     """
     constant = {assumption.name for assumption in declared if assumption.kind == "constant"}
     known = {name: [outcome_of(one, name) for one in judged] for name in graphs.differentiable}
-    meant = _meant(known, judged) if options.surrogate is None else {}
+    meant = {} if options.declared else _meant(known, judged)
     reports: dict[str, InputReport] = {}
     for name, outcomes in known.items():
         if all(outcome is None for outcome in outcomes) and name in constant:
@@ -760,7 +805,7 @@ def _report(
         return InputReport(name, Verdict.UNDECIDED, "there is no gradient to judge")
     chosen, decided = max(known, key=lambda pair: pair[1].verdict)
     verdict = decided.verdict
-    conditions = _stated(graphs, chosen, known, declared, options)
+    conditions = _stated(graphs, chosen.subject_for(name), known, declared, options)
     gradient = _gradient(chosen, name)
     diagnosis = Diagnosis()
     if verdict is Verdict.REFUTED:
@@ -799,8 +844,8 @@ def _report(
 
 def _meant(
     outcomes: Mapping[str, Sequence[Judgement | None]], judged: Sequence[JudgedCase]
-) -> dict[str, Mapping[str, str]]:
-    """What refuted gradients are the derivatives of, with its code, of those where that is known.
+) -> dict[str, Mapping[str, Meant]]:
+    """What refuted gradients are the derivatives of, by its words, of those where that is known.
 
     All are looked at together.  Where that fails, what one of them is alone is said only beside
     another one that is a mistake: two names are none.
@@ -809,7 +854,7 @@ def _meant(
         name for name, own in outcomes.items()
         if any(one is not None and one.verdict is Verdict.REFUTED for one in own)
     ]  # fmt: skip
-    meant: dict[str, Mapping[str, str]] = {}
+    meant: dict[str, Mapping[str, Meant]] = {}
     try:
         with limited(SURROGATE_SECONDS):
             together = _recognised(wrong, judged)
@@ -827,12 +872,12 @@ def _meant(
 
 def _recognised(
     names: Sequence[str], judged: Sequence[JudgedCase], *, alone: bool = False
-) -> dict[str, str]:
-    """What gradients are the derivatives of in the cases in which they are wrong, with its code.
+) -> dict[str, Meant]:
+    """What gradients are the derivatives of in the cases in which they are wrong, by its words.
 
     Nothing where that is not known for all of these cases.
     """
-    known: dict[str, str] = {}
+    known: dict[str, Meant] = {}
     for one in judged:
         own = [name for name in names if not _passes(one, name)]
         if not own:
@@ -840,15 +885,17 @@ def _recognised(
         found = _surrogate(own, one, alone=alone) if {*own} <= {*one.judgements} else None
         if found is None:
             return {}
-        known[found.text] = found.code
+        known[found.text] = found
     return known
 
 
-def _as_surrogate(report: InputReport, known: Mapping[str, str]) -> InputReport:
-    code = known[next(iter(known))] if len({*known.values()}) == 1 else ""
+def _as_surrogate(report: InputReport, known: Mapping[str, Meant]) -> InputReport:
+    several = len({one.code for one in known.values()}) > 1
+    facts = dict.fromkeys(fact for one in known.values() for fact in one.facts)
     return replace(
-        report, verdict=Verdict.SURROGATE, surrogate=" or ".join(known), surrogate_code=code,
-        suggestion=None,
+        report, verdict=Verdict.SURROGATE, surrogate=" or ".join(known),
+        surrogate_code="" if several else next(iter(known.values())).code,
+        surrogate_facts=tuple(facts), suggestion=None,
     )  # fmt: skip
 
 
@@ -865,17 +912,17 @@ def _passes(one: JudgedCase, name: str) -> bool:
 
 
 def _stated(
-    graphs: FunctionGraphs, chosen: JudgedCase, known: Iterable[tuple[JudgedCase, Judgement]],
+    graphs: FunctionGraphs, subject: Subject, known: Iterable[tuple[JudgedCase, Judgement]],
     declared: Sequence[Assumption], options: VerifyOptions,
 ) -> list[Condition]:  # fmt: skip
     """What the verdicts on an input rest on in all cases, but for the kinks of forward.
 
-    ``chosen``: the case that decides.
+    ``subject``: of the case that decides.
     """
     return [
         *_declared(graphs),
-        *index_ranges(chosen.subject, declared),
-        *_axioms(chosen.subject),
+        *index_ranges(subject, declared),
+        *_axioms(subject),
         *_assumed(graphs, options),
         *(condition for _, outcome in known for condition in outcome.conditions),
     ]
@@ -898,11 +945,10 @@ def _kinks(
     """The kinks of forward on sets that no other condition leaves out."""
     known = {one.code for one in printed if one.excepted and one.code}
     read = any(one.kind == "reading" for one in printed)
+    pairs = [(one.subject_for(name), _smooth(one, name)) for one in judged]
     found = [
-        kink for one in judged
-        for kink in kinks(
-            (smoothed(one.subject) if read else None) or one.subject, name, _smooth(one, name)
-        )
+        kink for subject, smooth in pairs
+        for kink in kinks((smoothed(subject) if read else None) or subject, name, smooth)
     ]  # fmt: skip
     return without_inside((one for one in found if one.code not in known), printed)
 
@@ -926,12 +972,13 @@ def _explained(
             refuted = [one for one in chosen.judgements.values() if one.verdict is Verdict.REFUTED]
             share = max(CONDITION_SECONDS / len(refuted or [name]), LEAST_CONDITION_SECONDS)
             seconds = min(CONDITION_SECONDS, share)
-            found = _conditions(chosen.subject, name, decided, options, seconds)
+            found = _conditions(chosen.subject_for(name), name, decided, options, seconds)
         if not options.suggest or name in options.explained:
             return found, Diagnosis(options.explained.get(name, ()))
         return found, diagnose(
-            chosen.subject, name, _gradient(chosen, name), chosen.case, budget=options.budget,
-            paste=options.paste, counterexample=decided.counterexample, repairs=options.repairs,
+            chosen.subject_for(name), name, _gradient(chosen, name), chosen.case,
+            budget=options.budget, paste=options.paste, counterexample=decided.counterexample,
+            repairs=options.repairs,
         )  # fmt: skip
     except DependencyError:
         raise
@@ -988,8 +1035,8 @@ def shown(one: JudgedCase, found: Counterexample | None) -> CounterexampleReport
     if found is None:
         return None
     return counterexample_report(
-        one.subject, found, f"grad_{found.element}", one.case.conditions, one.case.aliases,
-        one.case.cotangents,
+        one.subject_for(found.input), found, f"grad_{found.element}", one.case.conditions,
+        one.case.aliases, one.case.cotangents,
     )  # fmt: skip
 
 

@@ -162,8 +162,8 @@ def _proposals(one: Judged) -> Iterator[str]:
     meant = [found for found in inputs.values() if found.surrogate]
     for found in meant:
         yield f"backward {found.surrogate}: if that is meant, declare it"
-    for line in dict.fromkeys(found.declaration for found in meant if found.declaration):
-        yield line
+    for lines in dict.fromkeys(found.declaration for found in meant if found.declaration):
+        yield from lines.splitlines()
         return
     if meant:
         yield f'verdict = "{one.verdict}"'

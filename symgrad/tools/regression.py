@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.errors import SymgradError
-from symgrad.frontend.function import surrogate_of
+from symgrad.frontend.function import surrogate_of, surrogates_of
 from symgrad.frontend.plain import by_place, numbers, passed_numbers, with_values
 from symgrad.frontend.request import Request, presences
 from symgrad.frontend.trace import trace_request
@@ -299,7 +299,8 @@ def _by_import(
 
     ``quotient``: it compares with a difference quotient, and else with the derivative.
     """
-    if surrogate_of(one.function) is not None or "<locals>" in one.name or one.request is None:
+    declared = surrogate_of(one.function) is not None or surrogates_of(one.function)
+    if declared or "<locals>" in one.name or one.request is None:
         return None
     traced = _traced(one.request, found)
     if traced is None:

@@ -19,7 +19,13 @@ import jax.numpy as jnp
 
 from symgrad.deadline import TimeUp
 from symgrad.errors import Location, SymgradError
-from symgrad.frontend.function import Function, new_context, raw_method, surrogate_of
+from symgrad.frontend.function import (
+    Function,
+    new_context,
+    raw_method,
+    surrogate_of,
+    surrogates_of,
+)
 from symgrad.frontend.request import Argument, Request
 from symgrad.frontend.spec import TensorSpec
 from symgrad.frontend.tensor import SymbolicTensor, fresh
@@ -58,7 +64,7 @@ def completed(request: Request, report: Report, rank: int | None) -> Report:
         _apart.reset(tokens[0])
         cuts.reset(tokens[1])
     report = replace(report, protocol=(*report.protocol, found))
-    declared = surrogate_of(request.function) is not None
+    declared = surrogate_of(request.function) is not None or surrogates_of(request.function)
     if not lines or declared or report.verdict is Verdict.UNDECIDED or _is_true(request, rank):
         return report
     said = (

@@ -63,8 +63,9 @@ def _input_lines(one: InputReport, quantified: Sequence[str] = ()) -> list[str]:
             lines += _case_lines(one.cases)
     if one.surrogate:
         lines += _wrapped(f"backward {one.surrogate}", 6)
-        line = one.declaration or f'verdict = "{one.verdict}"'
-        lines += [f"{' ' * 6}if that is meant, declare it in symgrad.toml:", f"{' ' * 8}{line}"]
+        declared = one.declaration or f'verdict = "{one.verdict}"'
+        lines.append(f"{' ' * 6}if that is meant, declare it in symgrad.toml:")
+        lines += [f"{' ' * 8}{line}" for line in declared.splitlines()]
     lines += _counterexample_lines(one)
     for said in one.diagnosis:
         lines += _wrapped(f"why: {said}", 6)
