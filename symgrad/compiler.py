@@ -386,10 +386,11 @@ def _for_guesses(request: Request, suggest: bool) -> Report:
             continue
         values.append(other.static)
         judged[other.guess] = report
-        if str(report.verdict) == "REFUTED" and _is_accident(other, request, whole):
+        lacking = ("REFUTED", "UNDECIDED") if other.guess.accident else ("REFUTED",)
+        if str(report.verdict) in lacking and _is_accident(other, request, whole):
             known = judged[request.guess]
             fewer = under_shapes(known, request.guess, report, other.guess)
-            if fewer is not None and str(fewer.verdict) != "REFUTED":
+            if fewer is not None and str(fewer.verdict) not in lacking:
                 del judged[other.guess]
                 judged[request.guess] = fewer
     return for_guesses(judged, late, wrong)
@@ -434,7 +435,7 @@ def _is_accident(other: Request, request: Request, whole: bool) -> bool:
     """
     if other.static != request.static or (other.guess is not None and other.guess.written):
         return False
-    if other.guess is not None and other.guess.uneven:
+    if other.guess is not None and other.guess.accident:
         return True
     own, its = request.guess, other.guess
     if own is not None and its is not None and own.fits and not its.fits:

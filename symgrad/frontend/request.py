@@ -273,7 +273,7 @@ class Guess:
     ``resized``: the same with other numbers, the preferred ones first, where forward takes them.
     ``fits``: each gradient has its argument's shape.
     ``multiples``: the sizes that are multiples because symgrad traces no others, where forward
-    takes such; ``uneven``: these are others.
+    takes such.  ``accident``: a mistake at these shapes is a condition for others.
     ``written``: backward makes gradients of just these shapes where a tensor is repeated;
     ``summed``: it makes a larger one of that tensor, which PyTorch sums.
     ``again``: infers the shapes of another Function, or for more plain values, in the same way.
@@ -292,7 +292,7 @@ class Guess:
     sizes: tuple[str, ...] = ()
     fits: bool = True
     multiples: tuple[str, ...] = ()
-    uneven: bool = False
+    accident: bool = False
     written: bool = False
     summed: bool = False
     resized: Callable[[], Iterator[Request]] | None = None

@@ -112,6 +112,85 @@ def extremum(node: Node) -> tuple[str, Sequence[Node]]:
     return "", ()
 
 
+class Labels(NamedTuple):
+    """What an input is by a demand: below ``size``, and not negative if ``counted``.
+
+    But for some ``marks``, for which other numbers are put.
+    """
+
+    size: Dim
+    counted: bool = True
+    marks: tuple[int, ...] = ()
+
+
+def labels(demand: Demand) -> tuple[str, Labels] | None:
+    """The input that a demand is on, or on what is put for some of it, and what that is then.
+
+    ``where(z != -100, z, 0)``, ``z * (z != -100)`` and ``z.clamp(min=0)`` are places where z is
+    one; None for others.
+    """
+    node, marks, counted = moved(demand.node), set[int](), True
+    low, high = demand.low, demand.high
+    if low is None or high is None or low != 0:
+        return None
+    while node.op != "input":
+        op, operands = extremum(node)
+        kept = [one for one in operands if size_of(one) != 0]
+        if op == "maximum" and len(kept) == 1:
+            node, counted = moved(kept[0]), False
+            continue
+        found = _replaced(node)
+        if found is None or not _lies(found[2], low, high):
+            return None
+        node = moved(found[0])
+        marks.add(found[1])
+    if not node.dtype.is_integer:
+        return None
+    return str(node.attributes["name"]), Labels(high, counted, tuple(sorted(marks)))
+
+
+def _lies(size: Dim, low: Dim, high: Dim) -> bool:
+    """Is it between them for all sizes?"""
+    return size.at_least(low, least_size=1) and high.at_least(size + 1, least_size=1)
+
+
+def _replaced(node: Node) -> tuple[Node, int, Dim] | None:
+    """The rest, the number, and what is put for it: of ``where(z != -100, z, 0)`` z, -100, 0."""
+    if node.op == "mul":
+        for rest, truth in (node.args, node.args[::-1]):
+            found = _singled_out(bare(truth), rest) if bare(truth).dtype == bool_ else None
+            if found is not None and not found[1]:
+                return rest, found[0], Dim.of(0)
+    elif node.op == "where":
+        condition, chosen, other = node.args
+        for rest, put, equal in ((chosen, other, False), (other, chosen, True)):
+            found, size = _singled_out(condition, rest), size_of(put)
+            if found is not None and found[1] is equal and size is not None:
+                return rest, found[0], size
+    return None
+
+
+def _singled_out(condition: Node, rest: Node) -> tuple[int, bool] | None:
+    """The number that something is compared with, and whether it is equal where that holds."""
+    equal = True
+    while condition.op == "logical_not":
+        condition, equal = condition.args[0], not equal
+    if condition.op not in ("eq", "ne"):
+        return None
+    for own, number in (condition.args, condition.args[::-1]):
+        size = size_of(number)
+        if own is rest and size is not None and size.constant is not None:
+            return size.constant, (condition.op == "eq") is equal
+    return None
+
+
+def moved(node: Node) -> Node:
+    """The node whose elements these are."""
+    while node.op in ("expand", "reshape", "permute"):
+        node = node.args[0]
+    return node
+
+
 def numbers_of(node: Node) -> list[Dim] | None:
     """The sizes, numbers among them, that the elements of a node are; None where one is another."""
     node = bare(node)
@@ -122,6 +201,12 @@ def numbers_of(node: Node) -> list[Dim] | None:
     if None in parts:
         return None
     return list(dict.fromkeys(size for part in parts if part is not None for size in part))
+
+
+def ramp(node: Node) -> Dim | None:
+    """The size of the axis along which a node is 0, 1, 2...; None if it is not."""
+    axis = ramp_axis(node)
+    return None if axis is None else node.shape[axis]
 
 
 def ramp_axis(node: Node) -> int | None:

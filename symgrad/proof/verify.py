@@ -582,7 +582,7 @@ def subject_of(
         relations=[one.put(new) for one in case.relations],
     )  # fmt: skip
     subject.saved = tuple(new[node] for node in case.saved)
-    subject.demanded = tuple(replace(one, node=new[one.node]) for one in case.demanded)
+    subject.demand([replace(one, node=new[one.node]) for one in case.demanded])
     subject.copies = new
     subject.returned = {
         gradient.input: new[gradient.returned]

@@ -63,9 +63,10 @@ from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.frontend.trace import trace_request
 from symgrad.frontend.unsupported import MissingOperationError
 from symgrad.ir.dim import Dim, Size
-from symgrad.ir.dtype import bool_, int64
+from symgrad.ir.dtype import DType, bool_, int64
 from symgrad.ir.function import FunctionGraphs, SizeCondition
 from symgrad.ir.graph import Node, ancestors
+from symgrad.ops.integers import ramp
 from symgrad.ops.record import get
 from symgrad.passes.rules import number
 from symgrad.shapes.candidates import (
@@ -91,6 +92,7 @@ from symgrad.shapes.sizes import (
     factors,
     fitted,
     following,
+    indexed,
     letters,
     names,
     numbered,
@@ -160,6 +162,8 @@ class _Trial:
     """Where numbers stand for sizes, since Python needs some."""
     uneven: frozenset[Places] = frozenset()
     """Where multiples stand for sizes, since symgrad traces no others."""
+    single: bool = False
+    """Has an index one element along an axis that the tensor does not have?"""
     summed: frozenset[str] = NONE
     """The tensors whose gradients are made of them and of sums over all axes."""
 
@@ -175,8 +179,12 @@ class _Trial:
     @property
     def price(self) -> int:
         """The less, the better: cheap candidates, free sizes, a backward that fits."""
-        rows = zip(self.specs, self.guessed, strict=True)
+        rows = list(zip(self.specs, self.guessed, strict=True))
         odd = sum(spec.oddities for spec, free in rows if spec is not None and free)
+        odd += self.single + sum(
+            len(dim.sizes) > 1 for spec, free in rows if spec is not None and free
+            for dim in spec.dims
+        )  # fmt: skip
         prices = sum(one.price for one in self.chosen) + ODD_PRICE * odd
         return prices + self.failing + NUMBER_PRICE * self.hidden
 
@@ -213,6 +221,8 @@ class _Search:
         self.hopeless = Hopeless()
         self.beside: dict[tuple[Any, ...], tuple[list[_Trial], bool]] = {}
         """What was traced at numbers that are no multiples."""
+        self.untied: dict[tuple[Any, ...], _Trial] = {}
+        """What was tried before an index got as many rows as what it is an index of."""
         self.most_cases = TRIAL_CASES
         self.many_cases: CasesError | None = None
         """How a trial ended because forward asks too much about its sizes."""
@@ -236,9 +246,15 @@ class _Search:
         uneven = (
             []
             if found.failing
-            else [self._marked(one, uneven=True) for one in self._uneven(found)[0]]
+            else [self._marked(one, accident=True) for one in self._uneven(found)[0]]
         )
-        others = [self._found(other) for other in self._others(found)]
+        others = [
+            self._marked(other, accident=self._leaves_labels(found, other))
+            for other in self._others(found)
+        ]
+        untied = self.untied.get((found.chosen, found.specs), found)
+        if untied.specs != found.specs:
+            others.append(self._marked(untied, accident=True))
         repeated = (
             []
             if found.failing
@@ -745,6 +761,7 @@ class _Search:
                 trial, problem, graphs = replace(trial, specs=specs), None, again
                 break
         trial, graphs = self._as_met(trial, graphs)
+        free, (trial, graphs) = trial, self._tied(trial, graphs)
         if wanted and not wanted <= _with_gradient(graphs):
             return None
         with_gradient = _with_gradient(graphs)
@@ -760,6 +777,7 @@ class _Search:
             trial, failing=_price_of_failing(graphs), raising=raising, hidden=hidden, fits=fits,
             summed=_summed(graphs),
         )  # fmt: skip
+        self.untied[found.chosen, found.specs] = free
         self.accepted.append(found)
         return found
 
@@ -781,6 +799,45 @@ class _Search:
                 break
             trial, graphs = other, again
         return trial, graphs
+
+    def _tied(self, trial: _Trial, graphs: FunctionGraphs) -> tuple[_Trial, FunctionGraphs]:
+        """The same with as many rows of an index as the tensor has that it is an index of.
+
+        ``gather`` takes fewer, and so does ``x[arange(len(index)), index]``.
+        """
+        pairs = [
+            (size, one.high) for case in graphs.cases for one in case.demanded
+            if one.high is not None and (size := ramp(one.node)) is not None
+        ]  # fmt: skip
+        if any(high == 1 != size for size, high in pairs):
+            trial = replace(trial, single=True)
+        specs = indexed(trial.specs, trial.guessed, pairs)
+        if specs is None:
+            return trial, graphs
+        other = replace(trial, specs=specs)
+        again, _ = self._trace(other)
+        worse = again is None or (_problem(again) is not None and _problem(graphs) is None)
+        return (trial, graphs) if again is None or worse else self._tied(other, again)
+
+    def _leaves_labels(self, found: _Trial, other: _Trial) -> bool:
+        """Have tensors more axes than those that were found, and their labels as many?"""
+        more = any(
+            len(its.dims) > len(own.dims)
+            for own, its in zip(found.specs, other.specs, strict=True) if own and its
+        )  # fmt: skip
+        return more and any(
+            found.chosen[at].rank == other.chosen[at].rank for at in self._labels(found)
+        )
+
+    def _labels(self, trial: _Trial) -> set[int]:
+        """The places of integers whose axes are some of those of a tensor, in order."""
+        rows = list(zip(trial.chosen, trial.specs, strict=True))
+        shapes = [spec.dims for one, spec in rows if spec is not None and _is_float(one)]
+        return {
+            at for at, (one, spec) in enumerate(rows)
+            if one.dtype == int64 and one.rank and spec
+            and any(_is_part(spec.dims, shape) for shape in shapes)
+        }  # fmt: skip
 
     def _like_others(self, trial: _Trial, graphs: FunctionGraphs) -> Iterator[Specs]:
         """What forward does not use in the shape of another tensor: that hides no mistake."""
@@ -816,15 +873,24 @@ class _Search:
         ranks = (*RANKS, *([named] if RANKS[-1] < named <= MOST_UNPACKED else []))
         changes = [dict.fromkeys(group, rank) for rank in ranks for group in groups.values()]
         changes += [{at: rank + by for at, rank in every.items()} for by in (1, -1)]
+        integers = {at: one.rank for at, one in enumerate(best.chosen)
+                    if one.dtype == int64 and one.rank}  # fmt: skip
+        for by in (1, -1) if integers else ():
+            labels = {at: rank + by for at, rank in integers.items()}
+            changes += [{**{at: rank + by for at, rank in every.items()}, **labels}, labels]
         trials: dict[tuple[Candidate, ...], _Trial | None] = {best.chosen: None}
         for change in changes:
             chosen = tuple(
-                replace(one, rank=change[at], price=_price_of(self.unknowns[at], change[at]))
-                if at in change else one
+                replace(
+                    one, rank=change[at],
+                    price=_price_of(self.unknowns[at], change[at], best.chosen[at].dtype),
+                ) if at in change else one
                 for at, one in enumerate(best.chosen)
             )  # fmt: skip
             if set(change.values()) <= set(ranks) and chosen not in trials:
-                trials[chosen] = self._tried(chosen)
+                trial = trials[chosen] = self._tried(chosen)
+                if trial and not change.keys() & integers.keys() <= self._labels(trial):
+                    trials[chosen] = None
         found = [one for one in trials.values() if one and not one.failing and not one.hidden]
 
         def order(one: _Trial) -> tuple[bool, int]:
@@ -891,12 +957,12 @@ class _Search:
         return every, taken
 
     def _marked(
-        self, trial: _Trial, *, uneven: bool = False, written: bool = False, summed: bool = False
+        self, trial: _Trial, *, accident: bool = False, written: bool = False, summed: bool = False
     ) -> Request:
         """The request for a trial, with what ``Guess`` says of it."""
         request = self._found(trial)
         assert request.guess is not None
-        guess = replace(request.guess, uneven=uneven, written=written, summed=summed)
+        guess = replace(request.guess, accident=accident, written=written, summed=summed)
         return replace(request, guess=guess)
 
     def _has_gradients(self, trial: _Trial, graphs: FunctionGraphs) -> bool:
@@ -1195,9 +1261,9 @@ def _least(unknown: Unknown) -> float:
     return min((one for one in values if type(one) is int), default=0)
 
 
-def _price_of(unknown: Unknown, rank: int) -> int:
-    """The price of a float tensor of a rank."""
-    prices = [one.price for one in unknown.candidates if (one.rank, one.dtype) == (rank, None)]
+def _price_of(unknown: Unknown, rank: int, dtype: DType | None = None) -> int:
+    """The price of a tensor of a rank, of floats or of another dtype."""
+    prices = [one.price for one in unknown.candidates if (one.rank, one.dtype) == (rank, dtype)]
     return min(prices, default=max(one.price for one in unknown.candidates))
 
 
@@ -1259,6 +1325,12 @@ def _with_dim(specs: Specs, old: Dim, new: Dim) -> Specs:
         )
         for spec in specs
     )  # fmt: skip
+
+
+def _is_part(some: Sequence[Dim], dims: Iterable[Dim]) -> bool:
+    """Are these among others, in this order?"""
+    others = iter(dims)
+    return all(one in others for one in some)
 
 
 def _put(row: tuple[T, ...], at: int, value: T) -> tuple[T, ...]:

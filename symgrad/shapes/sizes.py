@@ -172,6 +172,8 @@ def _reduced(pair: tuple[Dim, Dim]) -> tuple[Dim, Dim]:
 def _united(pairs: Iterable[tuple[Dim, Dim]], own: Sequence[str]) -> tuple[str, Dim] | None:
     """A guessed size, and what it has to be for two sizes to be equal."""
     for left, right in map(_reduced, pairs):
+        if pair := _of_products(left, right, own):
+            return pair
         known = sorted({*left.sizes, *right.sizes} & set(own), key=own.index)
         for name in reversed(known):
             other = right if name == _name(left) else left
@@ -189,6 +191,20 @@ def _united(pairs: Iterable[tuple[Dim, Dim]], own: Sequence[str]) -> tuple[str, 
         if len(both := [name for name in own if name in least]) == 2:
             return both[1], Dim.size(both[0])
     return None
+
+
+def _of_products(left: Dim, right: Dim, own: Sequence[str]) -> tuple[str, Dim] | None:
+    """``n*m`` and ``k*l`` meet where k is n, and l is m."""
+    sides = []
+    for side, other in ((left, right), (right, left)):
+        factors = [] if len(side.terms) != 1 else [
+            atom.name for atom in side.atoms if isinstance(atom, Size) and atom not in other.atoms
+        ]  # fmt: skip
+        sides.append(sorted(set(factors) & set(own), key=own.index))
+    if min(len(left.atoms), len(right.atoms)) < 2 or not all(sides):
+        return None
+    earlier, later = sorted((names[0] for names in sides), key=own.index)
+    return later, Dim.size(earlier)
 
 
 def _is_free_of(dim: Dim, name: str) -> bool:
@@ -217,7 +233,7 @@ def fitted(
             if spec is not None and free and argument == error.gradient else spec
             for spec, argument, free in zip(specs, arguments, guessed, strict=True)
         )  # fmt: skip
-    return _indexed(specs, guessed, error.equal)
+    return indexed(specs, guessed, error.equal)
 
 
 def rank_fits(error: SymgradError) -> bool:
@@ -225,17 +241,18 @@ def rank_fits(error: SymgradError) -> bool:
     return isinstance(error, TraceError) and bool(error.gradient and error.equal)
 
 
-def _indexed(
+def indexed(
     specs: Specs, guessed: Sequence[bool], pairs: Iterable[tuple[Dim, Dim]]
 ) -> Specs | None:  # fmt: skip
+    """The specs where a size that index tensors alone have meets that of another tensor."""
     rows = list(zip(specs, guessed, strict=True))
     floats = names([spec for spec, _ in rows if spec is not None and _is_float(spec)])
     own = names([spec for spec, free in rows if free and spec is not None and not _is_float(spec)])
+    own = [name for name in own if name not in floats]
     for pair in pairs:
-        left, right = map(_name, pair)
-        for name, other in ((left, right), (right, left)):
-            if name in own and name not in floats and other in floats:
-                return substituted(specs, guessed, {Size(name): Dim.size(other)})
+        found = _united([pair], own)
+        if found and (found[1].constant is not None or {*found[1].sizes} <= {*floats}):
+            return substituted(specs, guessed, {Size(found[0]): found[1]})
     return None
 
 

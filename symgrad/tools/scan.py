@@ -150,6 +150,7 @@ class Scanned:
                 said.append(f"{one.name}: {one.replayed}")
             elif one.counterexample is not None or one.reason:
                 said.append(f"{one.name}: {one.counterexample or one.reason}")
+            said += one.diagnosis[:1] if not one.surrogate else ()
             said += [worded(found) for found in one.conditions if found.kind == "found"]
         said += [f"{one.name}: {one.text}" for one in self.report.protocol if not one.verdict]
         return "; ".join(dict.fromkeys(said))

@@ -16,6 +16,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+import symgrad as sg
+from symgrad.tools.scan import Scanned
+from symgrad.tools.sources import Source
+
 OPS = {
     "__init__.py": "",
     "right.py": """
@@ -135,6 +139,27 @@ def test_each_class_has_its_verdict(scanned: tuple[Path, Any, int]) -> None:
     assert found["counts"] == {"refuted": 1, "surrogate": 1, "not traceable": 5, "proved": 2}
     files = [one["file"] for one in found["functions"]]
     assert files == sorted(files)
+
+
+class Labelled(sg.Function):
+    """A label of floats, for which backward returns no gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, target: Any) -> Any:
+        ctx.save_for_backward(target)
+        return x * target
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        (target,) = ctx.saved_tensors
+        return grad * target, None
+
+
+def test_a_gradient_that_is_left_out_may_be_declared() -> None:
+    source = Source(Path("ops.py"), 1, "Labelled", "ops")
+    why = Scanned(source, sg.verify(Labelled, "n; n")).why
+    assert why.startswith("target: n = 1: x = [1], target = [1]")
+    assert "--assume target=constant" in why
 
 
 def test_what_is_refuted_is_replayed_by_a_file(scanned: tuple[Path, Any, int]) -> None:

@@ -64,3 +64,215 @@ class NllMissing(FUNCTION):
 
 def test_scores_of_several_rows_are_judged() -> None:
     assert str(sg.verify(NllMissing).verdict) != "PROVED"
+
+
+# -- labels that are ignored
+
+
+class Ignored(FUNCTION):
+    """A linear layer and the mean over rows that count; ``safe`` says how labels are replaced."""
+
+    zeroed, counted = True, True
+
+    @staticmethod
+    def safe(target: Any, valid: Any) -> Any:
+        return target.masked_fill(~valid, 0)
+
+    @classmethod
+    def forward(cls, ctx: Any, x: Any, weight: Any, target: Any, ignore_index: int = -100) -> Any:
+        ctx.save_for_backward(x, weight, target)
+        ctx.ignore_index = ignore_index
+        return functional.cross_entropy(x @ weight.t(), target, ignore_index=ignore_index)
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        x, weight, target = ctx.saved_tensors
+        valid = target != ctx.ignore_index
+        p = torch.softmax(x @ weight.t(), -1)
+        d = p - functional.one_hot(cls.safe(target, valid), weight.shape[0]).to(p.dtype)
+        d = d * valid.unsqueeze(-1) if cls.zeroed else d
+        d = d * g / (valid.sum() if cls.counted else target.numel())
+        return d @ weight, d.t() @ x, None, None
+
+
+SAFE = {
+    "masked_fill": staticmethod(lambda t, valid: t.masked_fill(~valid, 0)),
+    "where": staticmethod(lambda t, valid: torch.where(valid, t, torch.zeros_like(t))),
+    "times": staticmethod(lambda t, valid: t * valid),
+}
+
+
+@pytest.mark.parametrize("how", SAFE)
+def test_labels_are_classes_or_what_is_ignored(how: str) -> None:
+    """One condition, however forward and backward replace what is ignored."""
+    report = sg.verify(type("Right", (Ignored,), {"safe": SAFE[how]}))
+    assert str(report.verdict) == "PROVED", str(report)
+    found = [one for one in report.conditions if one.kind == "index"]
+    assert [one.text for one in found] == ["0 <= target < k or target == -100"]
+    labels = {"target": torch.tensor([0, 2, -100]), "k": 3}
+    assert eval(found[0].code, labels).all()
+    assert not eval(found[0].code, {**labels, "k": 2}).all()
+
+
+@pytest.mark.parametrize("mistake", ["zeroed", "counted"])
+def test_rows_that_are_ignored_do_not_count(mistake: str) -> None:
+    report = sg.verify(type("Wrong", (Ignored,), {mistake: False}))
+    assert str(report.verdict) == "REFUTED"
+    assert "confirmed in torch" in str(report)
+    point = report.inputs["x"].counterexample
+    assert point is not None
+    assert -100 in point.inputs["target"]
+
+
+class Unmasked(FUNCTION):
+    """Forward ignores rows, and backward takes each label as it is, as ``one_hot`` asks."""
+
+    divided = True
+
+    @classmethod
+    def forward(cls, ctx: Any, p: Any, target: Any) -> Any:
+        ctx.save_for_backward(p, target)
+        return functional.nll_loss(torch.log(p), target)
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        p, target = ctx.saved_tensors
+        hot = functional.one_hot(target, p.shape[1])
+        return -g * hot / p / (target.numel() if cls.divided else 1), None
+
+
+def test_what_backward_asks_of_labels_holds_where_it_is_judged() -> None:
+    """It raises for the label that forward ignores: a condition, no refutation."""
+    report = sg.verify(Unmasked, "n m; i64[n]")
+    assert str(report.verdict) == "PROVED", str(report)
+    assert [one.text for one in report.conditions if one.kind == "index"] == ["0 <= target < m"]
+    wrong = sg.verify(type("Wrong", (Unmasked,), {"divided": False}), "n m; i64[n]")
+    assert "confirmed in torch" in str(wrong)
+
+
+class OffByOne(FUNCTION):
+    """Labels from 1 in forward, and from 0 in backward."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Any, target: Any) -> Any:
+        p = torch.softmax(logits, -1)
+        ctx.save_for_backward(p, target)
+        return -torch.log(p).gather(1, (target - 1).unsqueeze(1)).sum()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        p, target = ctx.saved_tensors
+        return g * (p - functional.one_hot(target, p.size(1))), None
+
+
+def test_labels_are_drawn_that_all_operations_take() -> None:
+    report = sg.verify(OffByOne, "n m; i64[n]")
+    assert str(report.verdict) == "REFUTED"
+    assert "confirmed in torch" in str(report)
+
+
+# -- shapes of labels
+
+
+class Dense(FUNCTION):
+    """``logits[n, c, h], target[n, h]``, or rows of scores; ``count`` says how many labels."""
+
+    @staticmethod
+    def count(target: Any) -> Any:
+        return target.numel()
+
+    @classmethod
+    def forward(cls, ctx: Any, logits: Any, target: Any) -> Any:
+        logs = functional.log_softmax(logits, dim=1)
+        ctx.save_for_backward(logs, target)
+        return -logs.gather(1, target.unsqueeze(1)).squeeze(1).mean()
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        logs, target = ctx.saved_tensors
+        hot = torch.zeros_like(logs).scatter_(1, target.unsqueeze(1), 1.0)
+        return g * (logs.exp() - hot) / cls.count(target), None
+
+
+class Unpacked(Dense):
+    """Scores of three axes, as the source says; the mean over two of them is divided by one."""
+
+    @staticmethod
+    def count(target: Any) -> Any:
+        return target.shape[0]
+
+    @classmethod
+    def forward(cls, ctx: Any, logits: Any, target: Any) -> Any:
+        _n, _c, _h = logits.shape
+        return super().forward(ctx, logits, target)
+
+
+def test_an_index_has_as_many_rows_as_what_it_is_an_index_of() -> None:
+    """``gather`` takes fewer: that the mean is wrong there is a condition."""
+    report = sg.verify(Dense)
+    assert str(report.verdict) == "PROVED", str(report)
+    assert "logits[n, m], i64 target[n]" in report.inferred
+    assert "logits[n, m, k], i64 target[n, k] (PROVED)" in report.inferred
+    assert any("wrong for logits[n, m], i64 target[k]" in one.text for one in report.conditions)
+
+
+def test_labels_have_other_ranks_than_scores() -> None:
+    rows = {"count": staticmethod(lambda target: target.shape[0])}
+    report = sg.verify(type("Rows", (Dense,), rows))
+    assert str(report.verdict) == "PROVED"
+    texts = [one.text for one in report.conditions]
+    assert any("wrong for logits[n, m, k], i64 target[n, k]" in text for text in texts)
+    wrong = sg.verify(Unpacked)
+    assert str(wrong.verdict) == "REFUTED"
+    assert "logits[n, m, k], i64 target[n, k]" in wrong.inferred
+
+
+class Flat(FUNCTION):
+    """Scores and labels of several axes as rows."""
+
+    right = True
+
+    @classmethod
+    def forward(cls, ctx: Any, logits: Any, target: Any) -> Any:
+        n, c, h, w = logits.shape
+        p = torch.softmax(logits.permute(0, 2, 3, 1).reshape(-1, c), 1)
+        labels = target.reshape(-1)
+        ctx.save_for_backward(p, labels)
+        ctx.sizes = n, c, h, w
+        return -torch.log(p)[torch.arange(n * h * w), labels].sum()
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        p, labels = ctx.saved_tensors
+        n, c, h, w = ctx.sizes
+        d = g * (p - functional.one_hot(labels, c)).reshape(n, h, w, c)
+        return d.permute(0, 3, 1, 2) if cls.right else d.permute(0, 3, 2, 1), None
+
+
+def test_products_of_sizes_meet_factor_by_factor() -> None:
+    report = sg.verify(Flat)
+    assert str(report.verdict) == "PROVED"
+    assert "logits[n, m, k, l], i64 target[n, k, l]" in report.inferred
+    assert str(sg.verify(type("Wrong", (Flat,), {"right": False})).verdict) != "PROVED"
+
+
+def test_labels_that_have_no_axis_more_are_no_labels_of_the_rest() -> None:
+    """``p[arange(n), target]`` of three axes picks rows, for which the class is not written."""
+    report = sg.verify(Picked)
+    assert str(report.verdict) == "PROVED", str(report)
+    assert any("wrong for logits[n, m, k], i64" in one.text for one in report.conditions)
+
+
+class Picked(FUNCTION):
+    @staticmethod
+    def forward(ctx: Any, logits: Any, target: Any) -> Any:
+        p = torch.softmax(logits, dim=-1)
+        ctx.save_for_backward(p, target)
+        return -torch.log(p)[torch.arange(logits.shape[0]), target].mean()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        p, target = ctx.saved_tensors
+        p = p.clone()
+        p[torch.arange(p.shape[0]), target] -= 1
+        return g * p / p.shape[0], None

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symgrad.ir.dim import Dim
+from symgrad.ops.integers import Labels
 from symgrad.proof.normal.atoms import Undecided
 from symgrad.proof.normal.context import APART, EXACT, Reading
 from symgrad.proof.normal.facts import NONNEGATIVE_INTERVAL, Facts
@@ -150,6 +151,22 @@ def test_integer_conditions_know_their_ranges(a: Standard) -> None:
     assert free.compare(element, "lt", free.n) == 1
     assert free.compare(free.m, "gt", 1) == 1
     assert a.compare(a.m, "gt", 1) != 1
+
+
+def test_labels_are_places_but_for_marks() -> None:
+    """[rule: labels]."""
+    marked = Standard(Facts(labels={"t": Labels(Dim.size("n"), marks=(-100, 255))}))
+    t = marked.leaf("t", marked.i, sort="int")
+    low, high = marked.compare(t, "eq", -100), marked.compare(t, "eq", 255)
+    assert marked.compare(t, "ge", 0) == 1 - low
+    beyond = marked.compare(marked.n, "le", 255)
+    assert marked.compare(t, "ge", marked.n) == high * beyond
+    assert marked.compare(t, "ge", 1) not in (1 - low, 0)
+    assert marked.compare(t * marked.n - t, "ge", 0) != 1 - low  # no end of t is one of it
+    clipped = Standard(Facts(labels={"t": Labels(Dim.size("n"), counted=False)}))
+    t = clipped.leaf("t", clipped.i, sort="int")
+    assert clipped.compare(t, "ge", clipped.n) == 0
+    assert clipped.compare(t, "ge", 0) != 1
 
 
 def test_orientation_of_integer_conditions(a: Standard) -> None:

@@ -208,7 +208,10 @@ def _one_axis(old: Sequence[Dim], new: Sequence[Dim]) -> list[tuple[Dim, Dim]]:
 
 
 def _one_of_several(old: Sequence[Dim], new: Sequence[Dim]) -> list[tuple[Dim, Dim]]:
-    """The only axis that the new sizes are not a multiple of, with what they leave for it."""
+    """The axes that the new sizes are no multiples of, as one, with what they leave for them.
+
+    Of several, as many sizes have to be left.
+    """
     rest, other = product(tuple(new)), []
     for size in old:
         quotient = rest.exact_quotient(size)
@@ -216,7 +219,8 @@ def _one_of_several(old: Sequence[Dim], new: Sequence[Dim]) -> list[tuple[Dim, D
             other.append(size)
         else:
             rest = quotient
-    return [(other[0], rest)] if len(other) == 1 and rest != 1 else []
+    known = len(other) == 1 or (len(other) == len(rest.atoms) and len(rest.terms) == 1)
+    return [(product(other), rest)] if other and known and rest != 1 else []
 
 
 @operation("view_as", function=False)

@@ -17,7 +17,17 @@ from symgrad.ir.dim import Dim, DimLike
 from symgrad.ir.dtype import bool_, float64
 from symgrad.ir.function import Demanded, FunctionCase, FunctionGraphs, SizeCondition
 from symgrad.ir.graph import Node
-from symgrad.ops.integers import Demand, Ends, Integers, extremum, numbers_of, size_of
+from symgrad.ops.integers import (
+    Demand,
+    Ends,
+    Integers,
+    Labels,
+    extremum,
+    labels,
+    moved,
+    numbers_of,
+    size_of,
+)
 from symgrad.proof.judge.initialised import vanishes
 from symgrad.proof.judge.truths import truth_of
 from symgrad.proof.oracle.sizes import impossible
@@ -52,8 +62,13 @@ class Raised:
 
     def _judge(self, case: FunctionCase, subject: Subject, declared: Sequence[Assumption]) -> None:
         integers = Integers(_decides(subject), _of_inputs(subject, declared))
+        known = list(_labels(subject, declared))
         for one, own in zip(case.demanded, subject.demanded, strict=True):
             demand = Demand(one.node, one.low, one.high, one.apart)
+            taken = labels(demand)
+            if taken is not None and taken in known:
+                self._add(case, [_of_labels(*taken)])
+                continue
             if _is_truth(demand):
                 self._judge_truth(case, subject, own)
                 continue
@@ -118,7 +133,7 @@ def _parts(demand: Demand) -> Iterator[Demand]:
 
 def _operands(part: Demand) -> Iterator[Demand]:
     """The same of both operands of an extremum that has an end only where both have it."""
-    op, operands = extremum(_moved(part.node))
+    op, operands = extremum(moved(part.node))
     if op != ("minimum" if part.low is not None else "maximum"):
         yield part
         return
@@ -145,16 +160,9 @@ def _is_truth(demand: Demand) -> bool:
 
 def _of_all(node: Node) -> Node:
     """What holds for all elements where ``.all()`` of it holds."""
-    node = _moved(node)
+    node = moved(node)
     while node.op == "all":
-        node = _moved(node.args[0])
-    return node
-
-
-def _moved(node: Node) -> Node:
-    """The node whose elements these are."""
-    while node.op in ("expand", "reshape", "permute"):
-        node = node.args[0]
+        node = moved(node.args[0])
     return node
 
 
@@ -220,7 +228,7 @@ def _of_numbers(demand: Demand, parts: Sequence[Demand]) -> Condition | None:
 
 def _condition(demand: Demand, parts: Sequence[Demand]) -> Condition:
     """What is printed of the ends that are not shown.  Raises NoSpelling."""
-    said = spelled(_moved(demand.node))
+    said = spelled(moved(demand.node))
     if demand.apart is not None:
         code = f"{said.code} != {demand.apart}" if said.code else ""
         return Condition("index", f"no element of {said.text} is {demand.apart}", code=code)
@@ -256,19 +264,34 @@ def _line(one: Demanded) -> str:
 
 def index_ranges(subject: Subject, declared: Sequence[Assumption]) -> list[Condition]:
     """The ranges that integer inputs are taken to lie in, for how they are used."""
-    found = []
-    for name, size in _taken(subject, declared):
-        least, most = f"0 <= {name}", f"{name} < {size}"
-        found.append(Condition("index", f"{least} < {size}", code=f"({least}) & ({most})"))
-    return found
+    return [_of_labels(name, found) for name, found in _labels(subject, declared)]
+
+
+def _of_labels(name: str, found: Labels) -> Condition:
+    low = Dim.of(0) if found.counted else None
+    code = _chain(name, low, found.size)
+    if found.counted:
+        code = f"(0 <= {name}) & ({name} < {found.size})"
+    marks = [f"{name} == {mark}" for mark in found.marks]
+    text = " or ".join([_chain(name, low, found.size), *marks])
+    return Condition("index", text, code=" | ".join([f"({code})", *map("({})".format, marks)])
+                     if marks else code)  # fmt: skip
+
+
+def _labels(subject: Subject, declared: Sequence[Assumption]) -> Iterator[tuple[str, Labels]]:
+    """Integer inputs of which nothing is declared, and what each is taken to be."""
+    known = {assumption.name for assumption in declared if assumption.extent is not None}
+    for name, use in sorted(subject.sampler.uses.items()):
+        found = Labels(use.bounds[0]) if use.bounds else use.marked
+        if found is not None and name not in known:
+            yield name, found
 
 
 def _taken(subject: Subject, declared: Sequence[Assumption]) -> Iterator[tuple[str, Dim]]:
-    """Integer inputs of which nothing is declared, and the size that each is taken to be below."""
-    known = {assumption.name for assumption in declared if assumption.extent is not None}
-    for name, use in sorted(subject.sampler.uses.items()):
-        if use.bounds and name not in known:
-            yield name, use.bounds[0]
+    """Integer inputs of which nothing is declared, and the size that all of each are below."""
+    for name, found in _labels(subject, declared):
+        if found.counted and not found.marks:
+            yield name, found.size
 
 
 def _of_inputs(subject: Subject, declared: Sequence[Assumption]) -> Callable[[str], Ends]:

@@ -28,6 +28,7 @@ from symgrad.ir.dim import Dim
 from symgrad.ir.expr import Expr
 from symgrad.ir.function import RELATIONS, Relation, SizeCondition
 from symgrad.ir.graph import Graph, Node, ancestors
+from symgrad.ops.integers import Labels
 from symgrad.ops.movement import bare
 from symgrad.ops.record import get
 from symgrad.ops.sorting import sort
@@ -107,10 +108,13 @@ def facts_of(
     shapes = shapes or {}
     intervals: dict[str, Interval] = {}
     ranges: dict[str, Dim] = {}
+    labels: dict[str, Labels] = {}
     named: dict[str, set[str]] = {}
     for name, use in uses.items():
         if use.bounds:
             ranges[name] = use.bounds[0]
+        elif use.marked is not None:
+            labels[name] = use.marked
         if use.dtype.wraps:
             low, high = Fraction(use.dtype.least), Fraction(use.dtype.greatest)
             intervals[name] = Interval(low, high, low_open=False, high_open=False)
@@ -130,6 +134,7 @@ def facts_of(
         permutations=whole,
         intervals=intervals,
         ranges=ranges,
+        labels={name: one for name, one in labels.items() if name not in ranges},
         least_sizes=least_sizes(conditions),
         symmetric=frozenset(named.get("symmetric", ())),
         one_hot={

@@ -1200,7 +1200,37 @@ def at_least(context: Proof, poly: Poly) -> Poly:
         return equal_integers(context, poly)
     if integer_nonnegative(context, poly.plus(1)):
         return ONE - equal_integers(context, poly.plus(1))
+    labelled = _of_labels(context, poly)
+    if labelled is not None:
+        return labelled
     return of_atom(context.atom(kinds.ATLEAST, _tightened(poly)))
+
+
+def _of_labels(context: Proof, poly: Poly) -> Poly | None:
+    """[P >= 0], where it is the same for all labels but those that forward replaces.
+
+    ``[t >= 0]`` is ``1 - [t == -100]`` for labels that are places or -100.  [rule: labels]
+    """
+    for leaf, sign, rest in poly.solved(kinds.LEAF):
+        known = context.facts.labels.get(leaf.data[0]) if leaf.data[2] == "int" else None
+        if known is None or substitute(context, rest, {leaf: ZERO}) != rest:
+            continue
+        size = from_dim(context, known.size)
+        first, last = (substitute(context, poly, {leaf: end}) for end in (ZERO, size.plus(-1)))
+        least, most = (first, last) if sign > 0 else (last, first)
+        if (sign < 0 or known.counted) and integer_nonnegative(context, least):
+            found = ONE
+        elif (sign > 0 or known.counted) and integer_nonnegative(context, (-most).plus(-1)):
+            found = ZERO
+        else:
+            continue
+        usual = found
+        for mark in known.marks:
+            is_mark = equal_integers(context, of_atom(leaf).plus(-mark))
+            there = at_least(context, substitute(context, poly, {leaf: constant(mark)}))
+            found = found + multiply(context, is_mark, there - usual)
+        return found
+    return None
 
 
 def _tightened(poly: Poly) -> Poly:

@@ -13,6 +13,7 @@ from fractions import Fraction
 from symgrad.ir.dim import Dim
 from symgrad.ir.expr import Expr
 from symgrad.ir.function import SizeCondition
+from symgrad.ops.integers import Labels
 from symgrad.proof.scalars.literals import Constant
 
 
@@ -71,7 +72,8 @@ class Facts:
     """Declared assumptions, by name.
 
     ``intervals``: bounds of a real tensor's elements.  ``ranges``: the number of values of an
-    integer tensor, whose elements lie in ``0 <= element < range``.  ``least_sizes``: the least
+    integer tensor, whose elements lie in ``0 <= element < range``.  ``labels``: those of which
+    forward replaces some.  ``least_sizes``: the least
     value of a size where it is more than 1 (``n != 1`` is 2).  ``symmetric``: the last two axes
     of the tensor may be exchanged.  ``one_hot``: along its last axis, of this size, the tensor
     is 1 once, else 0.  ``binary``: the elements are 0 or 1.  ``unique``: no value occurs twice
@@ -94,6 +96,7 @@ class Facts:
 
     intervals: Mapping[str, Interval] = field(default_factory=dict)
     ranges: Mapping[str, Dim] = field(default_factory=dict)
+    labels: Mapping[str, Labels] = field(default_factory=dict)
     least_sizes: Mapping[str, int] = field(default_factory=dict)
     symmetric: frozenset[str] = frozenset()
     one_hot: Mapping[str, Dim] = field(default_factory=dict)

@@ -598,11 +598,10 @@ def surely_stated(subject: Subject, point: Point) -> bool:
 
 
 def _demands_met(subject: Subject, point: Point) -> bool:
-    """Do integers lie between the numbers that operations demand?  Raises Uncertain."""
+    """Do integers lie between the sizes that operations demand?  Raises Uncertain."""
     ends = {
-        one.node: (one.low.constant, one.high.constant) for one in subject.demanded
+        one.node: (one.low.at(point.sizes), one.high.at(point.sizes)) for one in subject.demanded
         if one.low is not None and one.high is not None
-        and one.low.constant is not None and one.high.constant is not None
     }  # fmt: skip
     if not ends:
         return True

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -27,6 +27,7 @@ from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType, bool_, int64
 from symgrad.ir.function import SizeCondition
 from symgrad.ir.graph import Node
+from symgrad.ops.integers import Labels
 from symgrad.ops.logic import COMPARISONS
 from symgrad.ops.movement import bare
 from symgrad.proof.oracle.sizes import completed, sought
@@ -40,13 +41,15 @@ class IntegerUse:
 
     ``dtype``: whose range it keeps to.  ``extents``: the sizes that it indexes as it is, so that
     it must stay below them.  ``likely``: sizes that it indexes after a choice, or whose ramp it is
-    compared with.  ``literals``: numbers it is compared with.
+    compared with.  ``literals``: numbers it is compared with.  ``marked``: what it is where
+    others are put for some numbers.
     """
 
     dtype: DType = int64
     extents: list[Dim] = field(default_factory=list)
     likely: list[Dim] = field(default_factory=list)
     literals: list[int] = field(default_factory=list)
+    marked: Labels | None = None
 
     @property
     def bounds(self) -> list[Dim]:
@@ -55,9 +58,16 @@ class IntegerUse:
         An input that is compared with numbers, such as an index to be ignored, may well have
         values outside.
         """
-        if self.extents or any(number < 0 for number in self.literals):
+        if self.extents or self.marked or any(number < 0 for number in self.literals):
             return self.extents
         return self.likely
+
+    def demand(self, labels: Labels) -> None:
+        """Take what operations demand of it."""
+        if labels.counted and not labels.marks:
+            self.extents += [labels.size] if labels.size not in self.extents else []
+        elif self.marked is None and (labels.marks or not self.bounds):
+            self.marked = labels
 
 
 def integer_uses(nodes: Iterable[Node]) -> dict[str, IntegerUse]:
@@ -219,6 +229,9 @@ class Sampler:
         """Elements of all inputs of a point together."""
         self.solved: dict[Hashable, tuple[list[Point], Iterator[Point]]] = {}
         """Points of null sets (``thresholds``), and what finds more of them."""
+        self.admitted: Callable[[Node, Sequence[int], Mapping[str, int]], list[int]] | None = None
+        """Which values of an integer input meet what is demanded of it; None for all."""
+        self._met: dict[tuple[Hashable, ...], tuple[list[int], list[int]]] = {}
         self.may_be_empty = False
         """May inputs have no element?  One has; the conditions allow nothing else."""
         self._candidates: tuple[tuple[int, ...], ...] | None = None
@@ -377,7 +390,7 @@ class Sampler:
             elif node.dtype == bool_:
                 integers[name] = random.integers(0, 2, shape).astype(bool)
             else:
-                integers[name] = self._integers(random, name, shape, sizes, style)
+                integers[name] = self._integers(random, node, shape, sizes, style)
         return Point(dict(sizes), numerators, integers)
 
     def _draws(self, name: str, style: Style) -> tuple[int, bool]:
@@ -400,20 +413,23 @@ class Sampler:
         return values
 
     def _integers(
-        self, random: Any, name: str, shape: tuple[int, ...], sizes: Mapping[str, int], style: Style
-    ) -> Array:
+        self, random: Any, node: Node, shape: tuple[int, ...], sizes: Mapping[str, int],
+        style: Style,
+    ) -> Array:  # fmt: skip
+        name = node.attributes["name"]
         use = self.uses.get(name, IntegerUse())
         declared = self.assumptions.get(name, ())
         bound = self._bound(name, sizes)
-        values = random.integers(0, max(bound, 1), shape)
+        special = [number for number in use.literals if use.dtype.holds_number(number)]
+        usual, special = self._meeting(node, sizes, max(bound, 1), special)
+        values = np.asarray(usual)[random.integers(0, len(usual), shape)]
         unique = any(assumption.kind == "unique" for assumption in declared)
         if unique or not style.repeated:
             count = math.prod(shape)
-            if count <= bound:
-                values = random.permutation(bound)[:count].reshape(shape)
+            if count <= len(usual):
+                values = random.permutation(usual)[:count].reshape(shape)
             elif unique:
                 raise Unsatisfiable(f"{count} different values below {bound} for {name}")
-        special = [number for number in use.literals if use.dtype.holds_number(number)]
         if use.dtype.wraps:  # where arithmetic may leave the range
             low, high = use.dtype.least, use.dtype.greatest
             special += [low, high, *random.integers(low, high + 1, 2).tolist()]
@@ -421,6 +437,21 @@ class Sampler:
             chosen = random.random(shape) < 0.3
             values = np.where(chosen, random.choice(special, shape), values)
         return np.asarray(values, dtype=np.int64)
+
+    def _meeting(
+        self, node: Node, sizes: Mapping[str, int], bound: int, special: Sequence[int]
+    ) -> tuple[list[int], list[int]]:
+        """The places that meet what is demanded, all if none does, and such special values."""
+        places = list(range(bound))
+        if self.admitted is None:
+            return places, list(special)
+        key = node, *sizes.items()
+        if key not in self._met:
+            self._met[key] = (
+                self.admitted(node, places, sizes) or places,
+                self.admitted(node, special, sizes),
+            )  # fmt: skip
+        return self._met[key]
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,8 @@ from symgrad.errors import SymgradError
 from symgrad.ir.assume import Assumption
 from symgrad.ir.function import Demanded, Relation, SizeCondition
 from symgrad.ir.graph import Graph, Node, Scalar
+from symgrad.ops.integers import Demand, labels
+from symgrad.proof.oracle.admitted import Admitted
 from symgrad.proof.oracle.numbers import DIGITS, Arithmetic, Array, Double, Precise
 from symgrad.proof.oracle.sample import MODES, Point, Sampler, Unsatisfiable
 from symgrad.proof.oracle.stated import Stated, moved
@@ -147,6 +149,20 @@ class Subject:
         """Gradients whose shape does not fit their inputs, as backward returned them."""
         self._drawn: dict[Any, Evaluation | None] = {}
         self._precise: dict[int, Evaluation] = {}
+
+    def demand(self, demanded: Sequence[Demanded]) -> None:
+        """Take what operations demand of integers: points are drawn that meet it.
+
+        What is demanded of an input as it is bounds it, as an index is bounded.
+        """
+        self.demanded = tuple(demanded)
+        if demanded:
+            self.sampler.admitted = Admitted(demanded).of
+        for one in demanded:
+            name, found = labels(Demand(one.node, one.low, one.high, one.apart)) or ("", None)
+            use = self.sampler.uses.get(name)
+            if use is not None and found is not None:
+                use.demand(found)
 
     def _evaluator(self, results: Sequence[Node]) -> Evaluator:
         """The program of some nodes, made once for all subjects of one graph."""

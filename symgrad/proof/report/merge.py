@@ -200,13 +200,18 @@ def for_narrower(report: Report, guess: Guess, wide: Report, wider: Guess) -> Re
 
 
 def under_shapes(report: Report, guess: Guess, wide: Report, wider: Guess) -> Report | None:
-    """The report with the condition that the shapes are these, if less is wrong than for others."""
-    wrong, here = _refuted(wide), _refuted(report)
+    """The report with the condition that the shapes are these, if less is wrong than for others.
+
+    Where nothing is wrong for the others, if less is undecided.
+    """
+    lacking = Verdict.REFUTED if _with(wide, Verdict.REFUTED) else Verdict.UNDECIDED
+    wrong, here = _with(wide, lacking), _with(report, lacking)
     if not here < wrong:
         return None
     failed = any(one.reason.startswith(FAILED) for one in wide.inputs.values())
     names = " and ".join(name for name in wide.inputs if name in wrong - here)
-    what = "backward fails" if failed else f"the gradient of {names} is wrong"
+    what = "wrong" if lacking is Verdict.REFUTED else "not decided"
+    what = "backward fails" if failed else f"the gradient of {names} is {what}"
     condition = Condition("shapes", f"the shapes are {guess.text} ({what} for {wider.text})")
     inputs = {
         name: replace(one, conditions=(condition, *one.conditions)) if name in wrong - here else one
@@ -255,8 +260,8 @@ def under(
     }  # fmt: skip
 
 
-def _refuted(report: Report) -> set[str]:
-    return {name for name, one in report.inputs.items() if one.verdict is Verdict.REFUTED}
+def _with(report: Report, verdict: Verdict) -> set[str]:
+    return {name for name, one in report.inputs.items() if one.verdict is verdict}
 
 
 def with_conditions(report: Report, others: Mapping[str, Report]) -> Report:
