@@ -115,28 +115,39 @@ def integral(node: Node, given: Node) -> Node | None:
 
 def _of_bell(exponent: Node, given: Node) -> Node | None:
     """The integral of ``exp(-v ** 2 / d)``, where ``v`` is the input, or that but for a number."""
-    node, up, down, negative = exponent, list[Node](), list[Node](), False
-    while node.op in ("neg", "mul", "div") and len({*node.args}) == len(node.args):
-        free = [place for place, arg in enumerate(node.args) if given not in ancestors([arg])]
-        if node.op == "neg":
-            node, negative = node.args[0], not negative
-        elif len(free) == 1 and not (node.op == "div" and free == [0]):
-            (up if node.op == "mul" else down).append(node.args[free[0]])
-            node = node.args[1 - free[0]]
-        else:
-            return None
+    node, up, down, negative = _scaled(exponent, given)
     square = node.op == "square" or (node.op == "mul" and node.args[0] is node.args[1])
-    v = node.args[0] if square else node
+    v, inner_up, inner_down, _ = _scaled(node.args[0], given) if square else (node, [], [], False)
+    up, down = [*up, *inner_up, *inner_up], [*down, *inner_down, *inner_down]
     others = [arg for arg in v.args if given not in ancestors([arg])]
     shifted = v.op in ("sub", "add") and given in v.args and len(others) == 1
     if not square or not (v is given or shifted) or not negative:
         return None
     if shifted and is_zero(others[0]):
         v = given
-    numbers = [one.args[0] if one.op == "expand" else one for one in (*down, *up)]
-    if any(one.rank for one in numbers):
+    if any(one.rank for one in (*down, *up)):
         return None
-    width = reduce(mul, numbers[: len(down)], given.graph.constant(1.0, given.dtype))
-    width = reduce(truediv, numbers[len(down) :], numbers[0] if len(down) == 1 else width)
+    one = given.graph.constant(1.0, given.dtype)
+    width = reduce(truediv, up, reduce(mul, down) if down else one)
     root = given.graph.expand(given.graph.apply("sqrt", width), given.shape)
     return given.graph.apply("erf", v / root) * root * (math.sqrt(math.pi) / 2)
+
+
+def _scaled(node: Node, given: Node) -> tuple[Node, list[Node], list[Node], bool]:
+    """What is scaled by numbers, those it is multiplied with and divided by, and is it negated?"""
+    up, down, negative = list[Node](), list[Node](), False
+    while node.op in ("neg", "mul", "div") and len({*node.args}) == len(node.args):
+        free = [place for place, arg in enumerate(node.args) if given not in ancestors([arg])]
+        if node.op == "neg":
+            node, negative = node.args[0], not negative
+            continue
+        if len(free) != 1 or (node.op == "div" and free == [0]):
+            break
+        number = node.args[free[0]]
+        number = number.args[0] if number.op == "expand" else number
+        if number.op == "constant" and number.attributes["value"].value < 0:
+            value = -number.attributes["value"].value
+            number, negative = given.graph.constant(value, number.dtype), not negative
+        (up if node.op == "mul" else down).append(number)
+        node = node.args[1 - free[0]]
+    return node, up, down, negative

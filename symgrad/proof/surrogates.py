@@ -964,11 +964,12 @@ def _of_integral(search: _Search) -> Meant | None:
         return None
     (argument,) = search.inputs
     found = multiplier(search.gradients[0], weights[0], argument) if weights else None
-    whole = None if found is None else integral(found, argument)
-    if whole is None:
+    try:
+        whole = None if found is None else integral(found, argument)
+        made = None if whole is None else search._replaced(whole, None)
+    except SymgradError:  # operands of two dtypes
         return None
-    made = search._replaced(whole, None)
-    if not search.is_proved(made.case):
+    if made is None or not search.is_proved(made.case):
         return None
     return Meant(made.text, search.declarable(made.code))
 

@@ -1039,6 +1039,7 @@ BELLS: dict[str, tuple[Slope, bool]] = {
     "one": (lambda x: bell(x, 0.5), True),
     "elsewhere": (lambda x: 0.3 * bell(x - 1, 2.0), True),
     "several": (lambda x: 1.15 * bell(x, 0.5) - 0.15 * bell(x - 0.5, 3.0), True),
+    "a negative number": (lambda x: sg.exp(-0.5 * (3 * (x - 1)) ** 2) * 2, True),
     "growing": (lambda x: sg.exp(x**2 / 2) + 1, False),
     "of a root": (lambda x: sg.exp(-x.abs().sqrt()), False),
     "times the input": (lambda x: x * sg.exp(-(x**2)) + 0.5, False),
