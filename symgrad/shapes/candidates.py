@@ -199,7 +199,7 @@ _SWITCHES = re.compile(
 )
 """Names of what is True or False, also where forward hands it on without asking."""
 _NUMBERS = re.compile(
-    r"eps|tol$|momentum|temp|^tau$|slope|thresh|^alpha$|^beta$|^gamma$|^p$|factor"
+    r"eps|tol$|momentum|temp|^tau$|slope|thresh|^alpha$|^beta$|^gamma$|^p$|factor|smooth|ignore"
 )
 """Names of numbers; what else is added to a tensor or multiplied with one may be a tensor."""
 _BIASES = re.compile(r"(^|_)bias(es)?(_|$)", re.IGNORECASE)
@@ -448,7 +448,9 @@ def _evidence(function: AnyFunction) -> dict[str, str | int]:
         tree = ast.parse(method_sources(class_of(function)))
     except SyntaxError:
         return {}
+    arguments = {one.name for one in parameters(function)}
     kept: set[str] = set()
+    beside: set[str] = set()
     saved: set[str] = set()
     asked: set[str] = set()
     indices: set[str] = set()
@@ -458,6 +460,7 @@ def _evidence(function: AnyFunction) -> dict[str, str | int]:
         used.take(node)
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
             kept |= _names(node.value)
+            beside |= _names(node.value) if not _names(node.value) <= arguments else set()
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
             if isinstance(node.value, ast.Name):  # *args
                 kept |= {one.attr for one in node.targets[0].elts if isinstance(one, ast.Attribute)}
@@ -473,11 +476,12 @@ def _evidence(function: AnyFunction) -> dict[str, str | int]:
             saved.update(*(_names(argument) for argument in node.args))
         elif isinstance(node, ast.Call):
             indices |= _indices(node)
-    numbers: dict[str, str | int] = dict.fromkeys(sorted(kept - saved), "number")
     flags = dict.fromkeys(sorted(asked - saved), "flag")
     named = parameters(function)
     used.tensors |= {one.name for one in named if _annotation(one).endswith("Tensor")}
     unclear = {name for name in used.operands if not _NUMBERS.search(name)}
+    saved |= beside & unclear  # ctx.kept = label, probabilities
+    numbers: dict[str, str | int] = dict.fromkeys(sorted(kept - saved), "number")
     none = _without_gradient(function, tree) - used.tensors - unclear
     plain: dict[str, str | int] = dict.fromkeys(sorted(none), "number")
     own = {

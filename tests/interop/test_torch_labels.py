@@ -276,3 +276,32 @@ class Picked(FUNCTION):
         p = p.clone()
         p[torch.arange(p.shape[0]), target] -= 1
         return g * p / p.shape[0], None
+
+
+class Dice(FUNCTION):
+    """Labels of floats kept beside what forward computes, and a number that is added."""
+
+    factor = 2
+
+    @staticmethod
+    def forward(ctx: Any, logits: Any, labels: Any, smooth: Any) -> Any:
+        p = torch.sigmoid(logits)
+        above = 2 * (p * labels).sum(dim=1) + smooth
+        below = (p + labels).sum(dim=1) + smooth
+        ctx.kept = p, labels, above, below
+        return 1 - above / below
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        p, labels, above, below = ctx.kept
+        above, below = above.view(-1, 1), below.view(-1, 1)
+        d = above / below**2 - cls.factor * labels / below
+        return g.view(-1, 1) * d * p * (1 - p), None, None
+
+
+def test_what_is_kept_beside_tensors_may_be_one() -> None:
+    report = sg.verify(Dice, assume={"labels": "constant"})
+    assert str(report.verdict) == "PROVED", str(report)
+    assert "labels[n, m], smooth (any number, without a gradient)" in report.inferred
+    wrong = type("Wrong", (Dice,), {"factor": 1})
+    assert str(sg.verify(wrong, assume={"labels": "constant"}).verdict) == "REFUTED"
