@@ -16,6 +16,8 @@ RESTING_WORK, RESTING_LEAST = 4, 2_000
 """For a proof without exceptions after one with some: times the work of that one, and beside it."""
 LARGEST_TINY = 1e-5
 """Thresholds up to which the region that one leaves around 0 may be an exception."""
+LARGEST_LIMIT = 1e-2
+"""The same of thresholds of norms, and of the usual values of those that are arguments."""
 OPEN_REGION_TERMS = 64
 """Terms of a difference of which it is looked for the conditions under which it is open."""
 OPEN_REGION_CHARACTERS = 300

@@ -204,7 +204,10 @@ class Region:
 
     def assumptions(self) -> tuple[Assumption, ...]:
         """What the proof may take for granted of it."""
-        found = [Assumption(self.name, "constant", "constant"), Assumption(self.name, PLAIN, PLAIN)]
+        found = [
+            Assumption(self.name, "constant", "constant"),
+            Assumption(self.name, PLAIN, PLAIN, usual=float(self.value)),
+        ]
         if not self.is_everything:
             found.append(
                 Assumption(

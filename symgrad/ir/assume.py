@@ -59,7 +59,8 @@ class Assumption:
     """One declared fact about one input; ``text`` is as it was written.
 
     ``sides`` of a relation, and the names that stand in them.  ``taken``: nobody declared it; an
-    operation takes it to be so.
+    operation takes it to be so.  ``usual``: a value of a plain number that calls pass, often its
+    default.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Assumption:
     sides: tuple[str, str, str] | None = None
     names: tuple[str, ...] = ()
     taken: bool = False
+    usual: float = 0.0
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -5,9 +5,10 @@ proved.
 
 Tried in order: one size is not 1, two sizes are equal, a size is a small number or one that the
 code names; then of one input: it is positive, lies between two numbers of the code, is symmetric,
-has no value twice, is symmetric and changed so; then of another input than the one whose gradient
-it is, that it marks something: it is 0 or 1, one-hot along its last axis; last, that a size is 1.
-Each is sufficient, and proved; what follows from one that was found is not tried, nor a later kind.
+has no value twice, is symmetric and changed so; then that norms are beyond a limit; then of another
+input than the one whose gradient it is, that it marks something: it is 0 or 1, one-hot along its
+last axis; last, that a size is 1.  Each is sufficient, and proved; what follows from one that was
+found is not tried, nor a later kind.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from symgrad.proof.judge.directions import along_symmetric
 from symgrad.proof.judge.kinks import kinks
 from symgrad.proof.judge.nullsets import KIND as NULL_SET
 from symgrad.proof.judge.ranges import POSITIVE, TRUTH, Range
+from symgrad.proof.judge.tiny import outside_of_tiny
 from symgrad.proof.oracle.refute import Counterexample, agrees, check_element, suspicious
 from symgrad.proof.oracle.sample import DENOMINATOR, Point, Unsatisfiable, impose, within
 from symgrad.proof.oracle.subject import Subject
@@ -74,7 +76,7 @@ def find_conditions(
 
     A size of 1 is reported only where nothing better holds: much is right for a single element.
     """
-    for candidates in (_by_size, _by_value, _by_marks, _by_size_one):
+    for candidates in (_by_size, _by_value, _by_limits, _by_marks, _by_size_one):
         found: list[FoundCondition] = []
         for text, contrary, candidate in candidates(subject, name, judgement):
             if (
@@ -234,6 +236,20 @@ def _by_value(subject: Subject, name: str, judgement: Judgement) -> Candidates:
         text = f"{name} and its changes are symmetric"
         for other in along_symmetric(subject.changed([name], assumptions=assumptions), name):
             yield text, "", other
+
+
+def _by_limits(subject: Subject, name: str, judgement: Judgement) -> Candidates:
+    """Beyond the limits of norms; those that are plain arguments are positive."""
+    known = {one.name for one in subject.assumptions if one.kind == "interval"}
+    positive = [
+        Assumption(one.name, "positive", "positive")
+        for one in subject.assumptions if one.kind == "plain" and one.name not in known
+    ]  # fmt: skip
+    changed = subject.changed([name], assumptions=(*subject.assumptions, *positive))
+    beyond = outside_of_tiny(changed, name, any_limit=True)
+    if beyond is not None:
+        said = [one.text.replace(" <= ", " > ") for one in beyond.regions]
+        yield " and ".join([*map(str, positive), *said]), "", beyond.subject
 
 
 def _by_marks(subject: Subject, name: str, judgement: Judgement) -> Candidates:

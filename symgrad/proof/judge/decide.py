@@ -49,7 +49,7 @@ from symgrad.proof.judge.matrices import prepared
 from symgrad.proof.judge.prove import Prover
 from symgrad.proof.judge.smooth import smooth
 from symgrad.proof.judge.supports import with_supports
-from symgrad.proof.judge.tiny import outside_of_tiny, without_inside
+from symgrad.proof.judge.tiny import has_limits, outside_of_tiny, without_inside
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.oracle.corners import certain, corners
 from symgrad.proof.oracle.refute import (
@@ -291,6 +291,10 @@ class _Decision:
             if doubtful:
                 self._reread(doubtful)
         self._prove(self._open())
+        if has_limits(self.subject):
+            for name in [name for name, one in self.found.items() if one.counterexample]:
+                with deadline.step(f"the gradient of {name} was proved beyond a limit"):
+                    self._prove_outside(name)
 
     def _open(self) -> list[str]:
         return [name for name in self.subject.gradients if name not in self.found]
