@@ -358,8 +358,8 @@ def _for_guesses(request: Request, suggest: bool) -> Report:
         return first
     from symgrad.proof.report.merge import for_guesses, for_narrower, under_shapes
 
-    fitting = request.guess.fitting
-    if fitting is not None and fitting.guess is not None and str(first.verdict) == "REFUTED":
+    fitting = request.guess.fitting if str(first.verdict) == "REFUTED" else None
+    if fitting is not None and fitting.guess is not None:
         with suppress(SymgradError):
             near = _for_presences(replace(fitting, audit=request.audit), suggest)
             narrower = for_narrower(near, fitting.guess, first, request.guess)

@@ -104,11 +104,14 @@ class Request:
 
     def assuming(self, facts: Sequence[Assumption]) -> Request:
         """The same, and for all shapes, under more facts."""
-        guess = self.guess
-        if guess is not None:
-            fitting = guess.fitting and guess.fitting.assuming(facts)
-            others = tuple(one.assuming(facts) for one in guess.others)
-            guess = replace(guess, others=others, fitting=fitting)
+        guess = known = self.guess
+        if known is not None:
+
+            def near() -> Request | None:
+                return known.fitting and known.fitting.assuming(facts)
+
+            others = tuple(one.assuming(facts) for one in known.others)
+            guess = replace(known, others=others, near=near)
         return replace(self, assumptions=(*self.assumptions, *facts), guess=guess)
 
     def with_sizes(self, put: Mapping[str, Dim]) -> Request:
@@ -266,11 +269,10 @@ class Guess:
     ``presences``: optional tensors given and absent, each with shapes that forward accepts.
     ``refused``: those that forward does not accept, of whatever shapes; ``unfound``: those for
     which no shapes were found.  ``others``: the same with other ranks, and with tensors for plain
-    defaults.  ``fitting``: what to judge where backward is refuted for these: numbers for tensors
-    whose gradients are numbers, or shapes near to these, which fit backward.  ``wider``: more
-    general shapes that forward takes, but backward does not.  ``counted``: forward is written for
-    so many axes.  ``sizes``: those for which a number was chosen, since Python needs one;
-    ``resized``: the same with other numbers, the preferred ones first, where forward takes them.
+    defaults.  ``near``: looks for what ``fitting`` is.  ``wider``: more general shapes that forward
+    takes, but backward does not.  ``counted``: forward is written for so many axes.  ``sizes``:
+    those for which a number was chosen, since Python needs one; ``resized``: the same with other
+    numbers, the preferred ones first, where forward takes them.
     ``fits``: each gradient has its argument's shape.
     ``multiples``: the sizes that are multiples because symgrad traces no others, where forward
     takes such.  ``accident``: a mistake at these shapes is a condition for others.
@@ -286,7 +288,7 @@ class Guess:
     refused: Mapping[str, str] = field(default_factory=dict)
     unfound: Mapping[str, str] = field(default_factory=dict)
     others: tuple[Request, ...] = ()
-    fitting: Request | None = None
+    near: Callable[[], Request | None] | None = None
     wider: str = ""
     counted: bool = False
     sizes: tuple[str, ...] = ()
@@ -297,6 +299,14 @@ class Guess:
     summed: bool = False
     resized: Callable[[], Iterator[Request]] | None = None
     again: Callable[[AnyFunction, Mapping[str, Any]], Request] | None = None
+
+    @property
+    def fitting(self) -> Request | None:
+        """What to judge where backward is refuted for these shapes; None for nothing.
+
+        Numbers for tensors whose gradients are numbers; or near shapes, which fit backward.
+        """
+        return None if self.near is None else self.near()
 
     def __str__(self) -> str:
         shapes = "Not all shapes" if self.partly else "No shapes"

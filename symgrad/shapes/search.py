@@ -20,7 +20,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeVar
 
 from symgrad import deadline
@@ -268,7 +268,7 @@ class _Search:
         ]  # fmt: skip
         guess = replace(
             guess, others=(*longer, *others[:MOST_OTHER_SHAPES], *repeated, *uneven),
-            fitting=self._fitting(found),
+            near=cache(partial(self._fitting, found)),
             wider=self._wider(found), counted=counts_axes(self.function),
         )  # fmt: skip
         return replace(self._found(found), guess=guess)

@@ -1038,3 +1038,24 @@ def test_a_number_that_may_be_a_half_is_no_count() -> None:
     values = [dict(one.static).get("limit") for one in guess.others]
     assert sorted(set(values) - {None}) == [-1, 0, 0.5, 1, 2]
     assert len(values) - values.count(None) == 5
+
+
+def test_near_shapes_are_looked_for_where_backward_is_refuted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked: list[Any] = []
+    monkeypatch.setattr(search._Search, "_fitting", lambda self, found: looked.append(found))
+    for name, verdict, count in (("cos", "PROVED", 0), ("sin", "REFUTED", 1)):
+
+        class Sine(sg.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x.sin()
+
+            @staticmethod
+            def backward(ctx, grad, name=name):
+                return grad * getattr(ctx.saved_tensors[0], name)()
+
+        assert str(sg.verify(Sine, suggest=False).verdict) == verdict
+        assert len(looked) == count
