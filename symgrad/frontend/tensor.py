@@ -495,7 +495,8 @@ class SymbolicTensor(_Held):
     # -- what it cannot be
 
     def _no_value(self, what: str, hint: str = "") -> ControlFlowError:
-        return no_value(f"{what}: its value is unknown during tracing", hint)
+        said = f"{what}: its value is unknown during tracing"
+        return no_value(said, hint, self.known_node())
 
     def __bool__(self) -> bool:
         """Does a mask select anything?  Raises ControlFlowError for any other question.
@@ -781,10 +782,12 @@ class TensorNumber(ValuedNumber):
 
     def settle(self) -> Any:
         """The value, if the inputs have no part in it.  Raises ControlFlowError."""
-        found = known_number(self.node(int64 if self.is_whole else float64))
+        node = self.node(int64 if self.is_whole else float64)
+        found = known_number(node)
         if found is None:
             raise no_value(
-                "Python has to know the value of .item(), which is unknown during tracing"
+                "Python has to know the value of .item(), which is unknown during tracing",
+                node=node,
             )
         return found
 
@@ -934,9 +937,11 @@ _NUMPY = (
 _ITEM = "x.item() is a number that can be computed with, as long as Python need not know its value"
 
 
-def no_value(what: str, hint: str = "") -> ControlFlowError:
-    """The error where Python has to know a value that a trace has not."""
-    error = ControlFlowError(what, location=here(), hint=hint or _WHERE)
+def no_value(what: str, hint: str = "", node: Node | None = None) -> ControlFlowError:
+    """The error where Python has to know a value, that of a node, which a trace has not."""
+    asked = () if node is None else ancestors([node])
+    inputs = [one.attributes["name"] for one in asked if one.op == "input"]
+    error = ControlFlowError(what, location=here(), hint=hint or _WHERE, asked=inputs)
     note_limit(error)
     return error
 

@@ -181,18 +181,22 @@ _INDEX = (*_priced([one for one in _TENSORS if one.dtype == int64], -6),
           *_priced([one for one in _TENSORS if one.dtype != int64], 4))  # fmt: skip
 _ANYTHING = (*_TENSORS, *_priced(_REALS, 10))
 _COUNT = (*_COUNTS, _CONSTANT, *_priced(_TENSORS, 6))
+_WINDOW = tuple(Candidate(price, value=value) for price, value in enumerate((1, 2, 0, 3)))
+_COUNTED_NUMBER = (_CONSTANT, *_priced(_COUNTS, 1), *_priced(_TENSORS, 6))
 _AXIS = (*_WHOLE, *_priced(_TENSORS, 6))
 _OPTIONAL = (Candidate(0, value=None), Candidate(1, value=0.5), *_priced(_NUMBER, 4))
 _MASK = (*_priced([one for one in _TENSORS if one.dtype == bool_], -8),
          *_priced([one for one in _TENSORS if one.dtype != bool_], 2))  # fmt: skip
 _WITH_AXES = _priced([one for one in _ANYTHING if one.rank != 0])
 _BY_EVIDENCE = {"number": _NUMBER, "flag": _FLAG_OR_ELSE, "index": _INDEX, "mask": _MASK,
-                "switch": _SWITCH, "count": _COUNT, "axis": _AXIS,
-                "axes": _WITH_AXES, "optional": _OPTIONAL}  # fmt: skip
+                "switch": _SWITCH, "count": _COUNT, "counted": _COUNTED_NUMBER, "axis": _AXIS,
+                "window": _WINDOW, "axes": _WITH_AXES, "optional": _OPTIONAL}  # fmt: skip
 _COUNTED = re.compile(
     r"(^|_)(num|iters?|iterations?|steps?|times|count|bits?|groups?|levels?|heads?|depth)(_|$)"
 )
 """Names of what is counted to."""
+_WINDOWS = re.compile(r"^(strides?|(output_)?padding|dilations?|groups|kernel_size)$")
+"""Names of what places a window: a number, since one number stands for a tuple of them."""
 _SWITCHES = re.compile(
     r"^(is|use|has|do|no|return|with|enable)_|_(mode|only)$|^in_?place$|^training$|causal"
     r"|^(un)?signed$|^symmetric$|^keep_?dims?$"
@@ -227,6 +231,10 @@ def _unknown(parameter: Parameter, evidence: str | int) -> Unknown:
             evidence = "mask"
         if evidence in ("", "number") and _SWITCHES.search(parameter.name):
             evidence = "switch"
+        if evidence == "number" and _COUNTED.search(parameter.name):
+            evidence = "counted"
+        if _WINDOWS.search(parameter.name):
+            evidence = "window"
         evidence = evidence or ("axes" if _BIASES.search(parameter.name) else "")
         if isinstance(evidence, int):
             candidates = _of_rank(evidence)
@@ -476,10 +484,13 @@ def _evidence(function: AnyFunction) -> dict[str, str | int]:
             saved.update(*(_names(argument) for argument in node.args))
         elif isinstance(node, ast.Call):
             indices |= _indices(node)
+            ranks |= _under_windows(node)
     flags = dict.fromkeys(sorted(asked - saved), "flag")
     named = parameters(function)
     used.tensors |= {one.name for one in named if _annotation(one).endswith("Tensor")}
-    unclear = {name for name in used.operands if not _NUMBERS.search(name)}
+    unclear = {
+        name for name in used.operands if not (_NUMBERS.search(name) or _COUNTED.search(name))
+    }  # fmt: skip
     saved |= beside & unclear  # ctx.kept = label, probabilities
     numbers: dict[str, str | int] = dict.fromkeys(sorted(kept - saved), "number")
     none = _without_gradient(function, tree) - used.tensors - unclear
@@ -518,14 +529,14 @@ class _Uses:
         elif isinstance(node, ast.BinOp):
             exponent = isinstance(node.op, ast.Pow) and isinstance(node.left, ast.Constant)
             self.operands |= _names(node.left) | _names(node.right)
-            self.counts |= _names(node.right) if exponent else set()
+            self.counts |= _terms([node.right]) if exponent else set()
         elif isinstance(node, ast.Call):
             self._call(node)
 
     def _call(self, node: ast.Call) -> None:
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))
         if name in ("range", "int") or name in _OF_SIZES:
-            self.counts.update(*(_names(one) for one in node.args))
+            self.counts |= _terms(node.args, shares=name != "int")
         elif name in ("save_for_backward", "save_for_forward", "mark_dirty") or name in _OF_TENSORS:
             self.tensors.update(*(_names(one) for one in node.args))
         elif node.args and name not in _KEEPING:
@@ -569,6 +580,20 @@ def _indices(call: ast.Call) -> set[str]:
     return set().union(*(_names(one) for one in found))
 
 
+def _under_windows(call: ast.Call) -> dict[str, int]:
+    """``conv2d(x, w, b)`` says that x and w have four axes, and b one; a pooling says it of x."""
+    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    match = re.fullmatch(r"(?:conv(?:_transpose)?|((?:max|avg)_pool))([123])d", name)
+    if not match:
+        return {}
+    axes = int(match[2]) + 2
+    ranks = {"input": axes} if match[1] else {"input": axes, "weight": axes, "bias": 1}
+    given = [*zip(ranks, call.args, strict=False), *((one.arg, one.value) for one in call.keywords)]
+    return {
+        own: ranks[what] for what, part in given if what in ranks for own in sorted(_names(part))
+    }  # fmt: skip
+
+
 def _without_gradient(function: AnyFunction, tree: ast.AST) -> set[str]:
     """The arguments but the first for which every return of backward has a literal None."""
     names = [one.name for one in parameters(function)
@@ -600,12 +625,17 @@ def _unpacked(target: ast.Tuple, value: ast.expr) -> dict[str, int]:
 
 def _bounds(of: ast.Slice) -> set[str]:
     """The names that the bounds of a slice are computed from."""
-    todo = [one for one in (of.lower, of.upper, of.step) if one is not None]
+    return _terms([one for one in (of.lower, of.upper, of.step) if one is not None])
+
+
+def _terms(parts: Sequence[ast.expr], *, shares: bool = True) -> set[str]:
+    """The names that expressions are computed from; not those of products, without ``shares``."""
+    todo = list(parts)
     found: set[str] = set()
     while todo:
         one = todo.pop()
         if isinstance(one, ast.BinOp):
-            todo += [one.left, one.right]
+            todo += [] if isinstance(one.op, ast.Mult) and not shares else [one.left, one.right]
         elif isinstance(one, ast.UnaryOp):
             todo.append(one.operand)
         else:

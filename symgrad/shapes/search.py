@@ -210,8 +210,10 @@ class _Search:
         self.errors: dict[str, str] = {}
         self.first: Exception | None = None
         self.alike = True
-        self.missing: MissingOperationError | None = None
         """Did all trials of tensors end in the same error, the first?"""
+        self.missing: MissingOperationError | None = None
+        self.asked: set[str] = set()
+        """Arguments whose values Python would have to know, each alone: plain ones come first."""
         self.places: set[Location | None] = set()
         """Where trials ended."""
         self.numbers = USUAL_NUMBERS
@@ -712,10 +714,14 @@ class _Search:
     def _cheapest(self, last: int, wanted: frozenset[str] = NONE) -> _Trial | None:
         """``wanted``: arguments that are to get a gradient."""
         best: _Trial | None = None
-        for price, chosen in self._in_turn():
+        asked, todo = set(self.asked), self._in_turn(wanted)
+        while (one := next(todo, None)) is not None:
+            price, chosen = one
             if self.trials >= last or (best is not None and price >= best.price):
                 break
             trial = self._tried(chosen, wanted)
+            if trial is None and best is None and self.asked > asked:
+                asked, todo = set(self.asked), self._in_turn(wanted)
             if trial is None:
                 continue
             last = min(last, self.trials + TRIALS_AFTER_A_TRACE)
@@ -976,9 +982,9 @@ class _Search:
         returned = _with_gradient(graphs) if any(case.gradients for case in graphs.cases) else set()
         return not numbers & returned and bool(set(graphs.differentiable) - numbers)
 
-    def _in_turn(self) -> Iterator[tuple[int, tuple[Candidate, ...]]]:
+    def _in_turn(self, wanted: Collection[str] = ()) -> Iterator[tuple[int, tuple[Candidate, ...]]]:
         """The combinations with their prices, those last that are likely to end in an error."""
-        every, late = self._combinations(), list[tuple[int, tuple[Candidate, ...]]]()
+        every, late = self._combinations(wanted), list[tuple[int, tuple[Candidate, ...]]]()
         for price, chosen in every:
             if not self.hopeless.covers(chosen):
                 yield price, chosen
@@ -989,9 +995,15 @@ class _Search:
         yield from late
         yield from every
 
-    def _combinations(self) -> Iterator[tuple[int, tuple[Candidate, ...]]]:
-        """All of them with their prices, in order."""
-        lists = [unknown.candidates for unknown in self.unknowns]
+    def _combinations(
+        self, wanted: Collection[str] = ()
+    ) -> Iterator[tuple[int, tuple[Candidate, ...]]]:
+        """All of them with their prices, in order: plain values alone for what Python asks for."""
+        lists = [
+            (unknown.name in self.asked - {*wanted}
+             and tuple(one for one in unknown.candidates if one.is_value)) or unknown.candidates
+            for unknown in self.unknowns
+        ]  # fmt: skip
         if not lists or not all(lists):
             return
         start = (0,) * len(lists)
@@ -1106,6 +1118,8 @@ class _Search:
                 self.many_cases = error
             if isinstance(error, MissingOperationError):
                 self.missing = self.missing or error
+            asked = error.asked if isinstance(error, ControlFlowError) else NONE
+            self.asked |= asked if len(asked) == 1 else NONE
             if len(self.errors) < SHOWN_ERRORS:
                 self.errors[self._shapes(trial)] = f"{type(error).__name__}: {what}"
             return None, error
@@ -1153,10 +1167,8 @@ class _Search:
 
     @property
     def _taken(self) -> set[str]:
-        """What no size is called: the numbers that forward takes."""
-        return {
-            one.name for one in parameters(self.function) if type(one.default) in (int, float)
-        }  # fmt: skip
+        """What no size is called: the arguments of forward."""
+        return {one.name for one in parameters(self.function)}
 
     def _guess(self, trial: _Trial) -> Guess:
         rows = zip(self.unknowns, trial.chosen, strict=True)

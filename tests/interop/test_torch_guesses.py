@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import re
 from types import ModuleType
 from typing import Any
 
@@ -865,3 +866,153 @@ def test_unnamed_arguments_have_the_names_that_forward_gives(power: int, verdict
     assert str(stated.verdict) == "PROVED"  # 1 has the same powers
     other = sg.verify(cls, "n; n; n", static={**static, "eps": 2.0}, suggest=False, timeout=None)
     assert str(other.verdict) == verdict
+
+
+def in_words(mode: Any) -> str:
+    if mode == 0:
+        return "same"
+    if mode == 1:
+        return "twice"
+    raise ValueError(f"unknown mode {mode}")
+
+
+class Modes(FUNCTION):
+    """A helper compares a plain argument among many with numbers."""
+
+    right = True
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, a: Any, b: Any, c: Any, d: Any, e: Any, mode: Any) -> Any:
+        ctx.mode = in_words(mode)
+        ctx.save_for_backward(a, b, c, d, e)
+        return x * (2 if ctx.mode == "twice" else 1) + (a + b + c + d + e).sum()
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        factor = 2 if ctx.mode == "twice" and cls.right else 1
+        every = [g.sum().expand(one.shape) for one in ctx.saved_tensors]
+        return factor * g, *every, None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("right", "verdict"), [(True, "PROVED"), (False, "REFUTED")])
+def test_what_python_compares_is_a_plain_value(right: bool, verdict: str) -> None:
+    report = judged(type("Twin", (Modes,), {"right": right}))
+    assert str(report.verdict) == verdict
+    assert "mode = 1" in report.inferred
+
+
+class Filtered(FUNCTION):
+    """A convolution by names alone: what it takes shows what the arguments are."""
+
+    right = True
+
+    @staticmethod
+    def forward(
+        ctx: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, groups: Any
+    ) -> Any:
+        ctx.save_for_backward(input, weight)
+        ctx.stride, ctx.padding, ctx.groups = stride, padding, groups
+        return F.conv1d(input, weight, bias=bias, stride=stride, padding=padding, groups=groups)
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        input, weight = ctx.saved_tensors
+        own = (ctx.stride, ctx.padding, 1, ctx.groups)
+        by_input = torch.nn.grad.conv1d_input(input.shape, weight, g, *own)
+        by_weight = torch.nn.grad.conv1d_weight(input, weight.shape, g, *own)
+        return by_input, by_weight, g.sum(2).sum(0) * (1 if cls.right else 2), *[None] * 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("right", [True, False])
+def test_what_a_convolution_takes_shows_the_axes(right: bool) -> None:
+    report = judged(type("Twin", (Filtered,), {"right": right}))
+    assert (str(report.inputs["bias"].verdict) == "PROVED") is right
+    assert re.search(r"input\[.*, .*, .*\], weight\[.*, .*, 4\], bias\[.*\]", report.inferred)
+    assert "stride = 1, padding = 1, groups = 1" in report.inferred
+
+
+class Halved(FUNCTION):
+    """Sizes made by ``int`` and exponents hold counts within expressions."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, groups: Any, left: Any, width: Any) -> Any:
+        ordered = x.reshape(int(x.numel() / groups), groups)
+        mask = torch.ones_like(ordered)
+        mask[:, : int(groups - left)] = 0
+        ctx.mask = mask.reshape(x.shape) / 2 ** (width - 1)
+        return x * ctx.mask
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * ctx.mask, None, None, None
+
+
+def test_counts_within_expressions_are_found() -> None:
+    report = judged(Halved)
+    assert str(report.verdict) == "PROVED"
+    assert "groups = 2, left = " in report.inferred
+
+
+class Rescaled(FUNCTION):
+    """The argument has the name that the first size has elsewhere."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, n: Any) -> Any:
+        ctx.n = n
+        return x * n
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * ctx.n, None
+
+
+def test_no_size_has_the_name_of_an_argument() -> None:
+    assert "x[m, k], n (any number" in judged(Rescaled).inferred
+
+
+class Clipped(FUNCTION):
+    """Limits that are computed of a tensor are in order, or torch raises."""
+
+    lower = -1
+
+    @classmethod
+    def forward(cls, ctx: Any, x: Any, step: Any) -> Any:
+        ctx.save_for_backward(x, step)
+        return F.hardtanh(x, cls.lower * step.item(), 2 * step.item())
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        x, step = ctx.saved_tensors
+        return torch.where((x > cls.lower * step) & (x < 2 * step), g, 0.0), None
+
+
+def test_limits_out_of_order_are_a_condition() -> None:
+    report = sg.verify(
+        Clipped, "n m", "f32[]", assume={"step": "constant"}, suggest=False, timeout=None
+    )
+    gradient = report.inputs["x"]
+    assert str(gradient.verdict) == "PROVED"
+    assert "if -1 * step <= 2 * step (demanded in line" in str(report)
+
+
+class Places(FUNCTION):
+    """Numbers from 1.0 to a size; a range takes the rows apart."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.scale = torch.arange(1.0, 1 + x.shape[-1])
+        return x[range(x.shape[0]), 0] * ctx.scale.sum()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        out = g.new_zeros(g.shape[0], ctx.scale.shape[0])
+        out[:, 0] = g * ctx.scale.sum()
+        return out
+
+
+def test_ranges_are_indices_and_numbers_count_to_sizes() -> None:
+    report = judged(Places)
+    assert str(report.verdict) == "PROVED"
+    assert "x.shape[0] == 4" in str(report)

@@ -17,7 +17,7 @@ from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import finfo
 from symgrad.frontend.function import backward_of, own_backward
 from symgrad.frontend.functions.arithmetic import add, div, mul, neg, sub
-from symgrad.frontend.functions.comparisons import logical_and, logical_or, where
+from symgrad.frontend.functions.comparisons import holds, logical_and, logical_or, where
 from symgrad.frontend.functions.mathematics import clamp
 from symgrad.frontend.functions.movement import axis_of
 from symgrad.frontend.lift import as_tensor, elementwise
@@ -79,7 +79,7 @@ def hardtanh(
     input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
 ) -> Tensor:  # fmt: skip
     """``clamp(x, min_val, max_val)``; its derivative at both ends is 0."""
-    if min_val > max_val:
+    if not holds("le", min_val, max_val):
         raise OperationValueError("min_val cannot be greater than max_val", location=here())
     return _each(_hardtanh, input, inplace, min_val, max_val)
 

@@ -5,11 +5,13 @@ In: tensors and numbers.  Out: bool tensors; for ``where`` tensors.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
 from symgrad.errors import DTypeError
 from symgrad.frontend.caller import here
+from symgrad.frontend.constants import known_truth
 from symgrad.frontend.dtypes import check_fits, finfo
 from symgrad.frontend.kinds import refused
 from symgrad.frontend.lift import (
@@ -22,9 +24,10 @@ from symgrad.frontend.lift import (
 )
 from symgrad.frontend.session import current
 from symgrad.frontend.table import FUNCTIONS, marked_elementwise, operation
-from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor, fresh
+from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor, TensorNumber, fresh
 from symgrad.ir.dtype import DType, bool_, int64, uint8
 from symgrad.ir.graph import Node
+from symgrad.ops.integers import truth
 
 Tensor = SymbolicTensor
 
@@ -42,17 +45,31 @@ def _comparison(op: str) -> Callable[[Any, Any], Tensor]:
             (input, other), int64 if dtype == bool_ else dtype,
         )  # fmt: skip
 
-    def operator(self: Any, other: Any) -> Any:
+    def method(self: Any, other: Any) -> Any:
         return call(self, other) if is_operand(other) else NotImplemented
 
     call.__name__ = call.__qualname__ = op
     call.__doc__ = f"The comparison ``{op}`` of each element, a bool tensor."
-    setattr(SymbolicTensor, f"__{op}__", marked_elementwise(operator))
+    setattr(SymbolicTensor, f"__{op}__", marked_elementwise(method))
     return call
 
 
 for _op, _aliases in _COMPARISONS.items():
     operation(_op, *_aliases, inplace=True)(_comparison(_op))
+
+
+def holds(relation: str, left: Any, right: Any) -> bool:
+    """Does a relation between two numbers hold, without which an operation raises?
+
+    Of tensors it is demanded, where it is not known.
+    """
+    if not any(isinstance(one, (SymbolicTensor, TensorNumber)) for one in (left, right)):
+        return bool(getattr(operator, relation)(left, right))
+    node = elementwise(relation, left, right).node
+    known = known_truth(node)
+    if known is None:
+        current().demanded.note(truth(node), here())
+    return known is not False
 
 
 def as_bool(node: Node) -> Node:

@@ -199,6 +199,10 @@ def _ramp_length(start: Any, end: Any, step: Any) -> Dim:
         )
     if any(isinstance(value, SymFloat) for value in (start, end, step)):
         raise ShapeError("arange: the length is not an integer", location=here())
+    start, end, step = (
+        int(value) if isinstance(value, float) and value.is_integer() else value
+        for value in (start, end, step)
+    )
     if all(is_size(value) for value in (start, end, step)):
         length = -((as_dim(start) - as_dim(end)) // as_dim(step))
         return length if current().truth(length, ">=", 0) else Dim.of(0)

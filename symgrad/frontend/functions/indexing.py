@@ -203,10 +203,10 @@ def _end(value: Any, size: Dim, default: Dim) -> Dim:
 
 
 def _index_node(axis: tuple[Dim, ...], item: Any) -> Node:
-    """An index tensor, or a list or array of ints whose negative entries count from the end."""
+    """An index tensor, or a list, range or array of ints: negative ones count from the end."""
     if isinstance(item, Tensor):
         node = item.node
-    elif isinstance(item, (list, tuple, np.ndarray)):
+    elif isinstance(item, (list, tuple, range, np.ndarray)):
         array = np.asarray(item)
         if array.dtype.kind not in "iub":
             raise ShapeError("indices must be integers", location=here())

@@ -13,7 +13,7 @@ from symgrad.frontend.caller import here
 from symgrad.frontend.function import Function, assume, own_backward
 from symgrad.frontend.functions.arithmetic import add, mul
 from symgrad.frontend.functions.casting import constant
-from symgrad.frontend.functions.comparisons import where
+from symgrad.frontend.functions.comparisons import holds, where
 from symgrad.frontend.functions.normalization import softmax
 from symgrad.frontend.functions.products import BATCH, contract, matmul
 from symgrad.frontend.functions.reductions import amax
@@ -198,7 +198,7 @@ def kept(input: Tensor, keep: Tensor, p: float) -> Tensor:
 
 def check_probability(p: float) -> None:
     """Raises OperationValueError where it is none."""
-    if not 0.0 <= p <= 1.0:
+    if not (holds("le", 0.0, p) and holds("le", p, 1.0)):
         raise OperationValueError(
             f"dropout probability has to be between 0 and 1, but got {p}", location=here()
         )

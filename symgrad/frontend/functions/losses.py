@@ -18,7 +18,7 @@ from symgrad.frontend.caller import here, warn_user
 from symgrad.frontend.function import assume, backward_of, own_backward
 from symgrad.frontend.functions.activations import xlogy
 from symgrad.frontend.functions.arithmetic import add, div, mul, neg, sub
-from symgrad.frontend.functions.comparisons import where
+from symgrad.frontend.functions.comparisons import holds, where
 from symgrad.frontend.functions.composed import broadcast_tensors
 from symgrad.frontend.functions.gathering import gather
 from symgrad.frontend.functions.mathematics import clamp, clamp_min
@@ -222,7 +222,7 @@ def huber_loss(
     The mean is one over the elements, weighted or not.
     """
     reduction = chosen(reduction)
-    if delta <= 0:
+    if not holds("gt", delta, 0):
         raise OperationValueError(
             "huber_loss does not support non-positive values for delta.", location=here()
         )
