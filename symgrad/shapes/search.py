@@ -155,7 +155,7 @@ class _Trial:
     raising: bool = False
     """Does backward raise?"""
     hidden: bool = False
-    """Is there a number, or are there integers, that get a gradient?"""
+    """Is there a number, or are there integers, that get a gradient, or integers alone?"""
     fits: bool = True
     """Does backward run, and has each gradient the shape of its argument?"""
     tried: frozenset[Places] = frozenset()
@@ -776,8 +776,11 @@ class _Search:
             for unknown, one in zip(self.unknowns, chosen, strict=True)
         )
         raising = any(case.problem is not None for case in graphs.cases)
+        # beside integers alone, outputs have no derivative: nothing that is wrong would show
+        flat = any(one.dtype for one in chosen) and _read(graphs).isdisjoint(graphs.differentiable)
         # torch raises an error where a gradient has fewer elements than its argument
         hidden = (number and self.guest is None) or any(case.surplus for case in graphs.cases)
+        hidden |= flat
         fits = _fits(graphs)
         found = replace(
             trial, failing=_price_of_failing(graphs), raising=raising, hidden=hidden, fits=fits,
@@ -1121,7 +1124,9 @@ class _Search:
             asked = error.asked if isinstance(error, ControlFlowError) else NONE
             self.asked |= asked if len(asked) == 1 else NONE
             if len(self.errors) < SHOWN_ERRORS:
-                self.errors[self._shapes(trial)] = f"{type(error).__name__}: {what}"
+                place = as_symgrad_error(error, "forward").location
+                said = f"{type(error).__name__}: {what}"
+                self.errors[self._shapes(trial)] = f"{said} (line {place.line})" if place else said
             return None, error
         return found, None
 
@@ -1159,16 +1164,19 @@ class _Search:
         """What is inferred of the arguments but those that are absent, with sizes in order."""
         shown = [unknown.name not in absent for unknown in self.unknowns]
         specs = tuple(spec if kept else None for spec, kept in zip(trial.specs, shown, strict=True))
-        specs = renamed(specs, trial.guessed, self._taken)
+        specs = renamed(specs, trial.guessed, self._taken(trial))
         rows = zip(self.unknowns, trial.chosen, specs, shown, strict=True)
         return ", ".join(
             _described(unknown.name, one, spec) for unknown, one, spec, kept in rows if kept
         )
 
-    @property
-    def _taken(self) -> set[str]:
-        """What no size is called: the arguments of forward."""
-        return {one.name for one in parameters(self.function)}
+    def _taken(self, trial: _Trial) -> set[str]:
+        """What no size is called: the numbers and plain values that forward takes."""
+        rows = zip(self.unknowns, trial.chosen, strict=True)
+        plain = {unknown.name for unknown, one in rows if one.is_value or one.constant}
+        return plain | {
+            one.name for one in parameters(self.function) if type(one.default) in (int, float)
+        }  # fmt: skip
 
     def _guess(self, trial: _Trial) -> Guess:
         rows = zip(self.unknowns, trial.chosen, strict=True)
@@ -1189,7 +1197,7 @@ class _Search:
         return f"{self.unknowns[position].name}.shape[{axis}] == {spec.dims[axis]}"
 
     def _found(self, trial: _Trial) -> Request:
-        specs = renamed(trial.specs, trial.guessed, self._taken)
+        specs = renamed(trial.specs, trial.guessed, self._taken(trial))
         return replace(self._request(replace(trial, specs=specs)), guess=self._guess(trial))
 
     def _no_argument(self) -> SpecError:

@@ -561,7 +561,7 @@ def test_other_values_of_what_has_no_default_are_judged(wrong: int) -> None:
 
     judged = judge(op(forward, backward))
     refuted = "SURROGATE?" if wrong == 1 else "REFUTED"  # forward is the identity there
-    assert (judged.verdict, inferred(judged)) == (refuted, f"x[n, m], n = {wrong}")
+    assert (judged.verdict, inferred(judged)) == (refuted, f"x[m, k], n = {wrong}")
 
 
 @pytest.mark.parametrize("factor", [1, 2])

@@ -1016,3 +1016,28 @@ def test_ranges_are_indices_and_numbers_count_to_sizes() -> None:
     report = judged(Places)
     assert str(report.verdict) == "PROVED"
     assert "x.shape[0] == 4" in str(report)
+
+
+class Spiked(FUNCTION):
+    """Backward asks for what was not kept, as far as ``x`` has a gradient; forward takes any."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, alpha: Any) -> Any:
+        if x.requires_grad:
+            ctx.save_for_backward(x, alpha)
+        return (x >= 0).to(x)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        found = None
+        if ctx.needs_input_grad[0]:
+            (x, _) = ctx.saved_tensors
+            found = g * (ctx.alpha - x.abs())
+        return found, None
+
+
+def test_integers_alone_do_not_hide_that_backward_fails() -> None:
+    report = judged(Spiked)
+    assert str(report.verdict) == "REFUTED"
+    assert "i64 x" not in report.inferred
+    assert "has no attribute 'alpha'" in str(report)
