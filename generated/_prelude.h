@@ -93,3 +93,98 @@ static inline void gemm_f64(int a_form, int b_form, int64_t m, int64_t n, int64_
     cblas_dgemm(ROW_MAJOR, a_form, b_form, (int)m, (int)n, (int)k, 1.0, a, (int)MAX(lda, 1),
         b, (int)MAX(ldb, 1), beta, c, (int)MAX(ldc, 1));
 }
+
+/* x = n ln 2 + r: a polynomial is e to the power of r, and n is added to the bits of its exponent.
+ * Where the result is subnormal, a power of 2 rounds it to the last place that there is. */
+#ifdef __GNUC__
+#define SYMGRAD_INLINE __attribute__((always_inline)) static inline
+#else
+#define SYMGRAD_INLINE static inline
+#endif
+
+typedef union { float value; uint32_t bits; } symgrad_bitsf;
+
+/* a b + c, rounded once where the processor has an instruction for it. */
+SYMGRAD_INLINE float symgrad_fusedf(float a, float b, float c)
+{
+#ifdef FP_FAST_FMAF
+    return fmaf(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
+/* exp, off by less than one unit in the last place. */
+SYMGRAD_INLINE float symgrad_expf(float x)
+{
+    symgrad_bitsf y = { x };
+    y.bits = y.bits < 0xc2d00000u ? y.bits : 0xc2d00000u;
+    symgrad_bitsf n = { symgrad_fusedf(y.value, -1.442695f, 1.2582912e+07f) };
+    const float minus_n = n.value - 1.2582912e+07f;
+    const float high = symgrad_fusedf(minus_n, 0.69314575f, y.value);
+    const float r = symgrad_fusedf(minus_n, 1.4286068e-06f, high);
+    symgrad_bitsf e = { 0.0013814514f };
+    e.value = symgrad_fusedf(e.value, r, 0.008368756f);
+    e.value = symgrad_fusedf(e.value, r, 0.041668393f);
+    e.value = symgrad_fusedf(e.value, r, 0.1666652f);
+    e.value = symgrad_fusedf(e.value, r, 0.49999994f);
+#ifdef FP_FAST_FMAF
+    e.value = fmaf(fmaf(e.value, r, 1.0f), r, 1.0f);
+#else
+    const float most = 1.0f + high;
+    const float rest = high - (most - 1.0f); /* exact */
+    e.value = most + (rest + (r * r * e.value + minus_n * 1.4286068e-06f));
+#endif
+    n.bits <<= 23;
+    const symgrad_bitsf grid = { .bits = n.bits + ((uint32_t)1 << 23) };
+    e.value += x < -87.33654f ? grid.value : 0.0f;
+    const symgrad_bitsf scale = { x < -87.33654f ? grid.value : n.value };
+    e.bits -= scale.bits;
+    return x <= 88.72283f ? e.value : x * (float)INFINITY;
+}
+
+typedef union { double value; uint64_t bits; } symgrad_bits;
+
+/* a b + c, rounded once where the processor has an instruction for it. */
+SYMGRAD_INLINE double symgrad_fused(double a, double b, double c)
+{
+#ifdef FP_FAST_FMA
+    return fma(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
+/* exp, off by less than one unit in the last place. */
+SYMGRAD_INLINE double symgrad_exp(double x)
+{
+    const symgrad_bits y = { x < -746.0 ? -746.0 : x };
+    symgrad_bits n = { symgrad_fused(y.value, -1.4426950408889634, 6755399441055744.0) };
+    const double minus_n = n.value - 6755399441055744.0;
+    const double high = symgrad_fused(minus_n, 0.6931471805598903, y.value);
+    const double r = symgrad_fused(minus_n, 5.497923018708371e-14, high);
+    symgrad_bits e = { 2.5000069165431385e-08 };
+    e.value = symgrad_fused(e.value, r, 2.763024492614454e-07);
+    e.value = symgrad_fused(e.value, r, 2.755758632797085e-06);
+    e.value = symgrad_fused(e.value, r, 2.4801493107901095e-05);
+    e.value = symgrad_fused(e.value, r, 0.00019841269506654837);
+    e.value = symgrad_fused(e.value, r, 0.0013888888943622208);
+    e.value = symgrad_fused(e.value, r, 0.008333333333494414);
+    e.value = symgrad_fused(e.value, r, 0.04166666666653018);
+    e.value = symgrad_fused(e.value, r, 0.16666666666666413);
+    e.value = symgrad_fused(e.value, r, 0.5000000000000011);
+#ifdef FP_FAST_FMA
+    e.value = fma(fma(e.value, r, 1.0), r, 1.0);
+#else
+    const double most = 1.0 + high;
+    const double rest = high - (most - 1.0); /* exact */
+    e.value = most + (rest + (r * r * e.value + minus_n * 5.497923018708371e-14));
+#endif
+    n.bits <<= 52;
+    const symgrad_bits grid = { .bits = n.bits + ((uint64_t)1 << 52) };
+    e.value += x < -708.3964185322641 ? grid.value : 0.0;
+    const symgrad_bits scale = { x < -708.3964185322641 ? grid.value : n.value };
+    e.bits -= scale.bits;
+    return x <= 709.782712893384 ? e.value : x * (double)INFINITY;
+}
+

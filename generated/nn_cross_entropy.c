@@ -9,7 +9,6 @@
 /* Several numbers at once: libmvec has these functions. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
 #if __GLIBC_PREREQ(2, 35)
-__attribute__((simd("notinbranch"))) float expf(float);
 __attribute__((simd("notinbranch"))) float logf(float);
 #endif
 #endif
@@ -115,7 +114,7 @@ int nn_cross_entropy_forward(
                 for (int64_t j = 0; j < c; j++) {
                     #pragma omp simd
                     for (int64_t i = i2; i < i3; i++)
-                        total_2[i - i2] += expf(x[i*x_s0 + j] - greatest[i - i2]);
+                        total_2[i - i2] += symgrad_expf(x[i*x_s0 + j] - greatest[i - i2]);
                 }
                 #pragma omp simd
                 for (int64_t i = i2; i < i3; i++)
@@ -159,7 +158,7 @@ int nn_cross_entropy_forward(
                     float total_block = 0.0f;
                     #pragma omp simd reduction(+:total_block)
                     for (int64_t j = j0_; j < j1_; j++)
-                        total_block += expf(x_i[j] - greatest);
+                        total_block += symgrad_expf(x_i[j] - greatest);
                     total_sum += total_block;
                 }
                 const float total_2 = (float)total_sum;
@@ -271,7 +270,7 @@ int nn_cross_entropy_backward(
                 for (int64_t j = 0; j < c; j++) {
                     #pragma omp simd
                     for (int64_t i = i2; i < i3; i++)
-                        total_all[i] += expf(x[i*x_s0 + j] - greatest_all[i]);
+                        total_all[i] += symgrad_expf(x[i*x_s0 + j] - greatest_all[i]);
                 }
             }
             total_part[group] = total_;
@@ -305,7 +304,7 @@ int nn_cross_entropy_backward(
                     float total_block = 0.0f;
                     #pragma omp simd reduction(+:total_block)
                     for (int64_t j = j0_; j < j1_; j++)
-                        total_block += expf(x_i[j] - greatest);
+                        total_block += symgrad_expf(x_i[j] - greatest);
                     total_sum += total_block;
                 }
                 const float total_2 = (float)total_sum;
@@ -328,7 +327,7 @@ int nn_cross_entropy_backward(
                 #pragma omp simd
                 for (int64_t i = i0; i < i3; i++) {
                     const int64_t labels_i = labels[i];
-                    const float t_ = expf(x[i*x_s0 + j] - greatest_all[i]) / total_all[i] -
+                    const float t_ = symgrad_expf(x[i*x_s0 + j] - greatest_all[i]) / total_all[i] -
                         ((labels_i != (-100) ? labels_i : 0) == j ? 1.0f : 0.0f);
                     grad_x[i*c + j] = kept[i - i0] * t_;
                 }
@@ -345,8 +344,8 @@ int nn_cross_entropy_backward(
             float *grad_x_i = grad_x + i*c;
             #pragma omp simd
             for (int64_t j = 0; j < c; j++) {
-                const float t_4 = expf(x_i[j] - greatest_all[i]) / total_all[i] - (t_3 == j ? 1.0f
-                    : 0.0f);
+                const float t_4 = symgrad_expf(x_i[j] - greatest_all[i]) / total_all[i] - (t_3 == j
+                    ? 1.0f : 0.0f);
                 grad_x_i[j] = t_2*t_4;
             }
         }

@@ -8,7 +8,6 @@
 /* Several numbers at once: libmvec has these functions. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
 #if __GLIBC_PREREQ(2, 35)
-__attribute__((simd("notinbranch"))) float expf(float);
 __attribute__((simd("notinbranch"))) float expm1f(float);
 #endif
 #endif
@@ -78,7 +77,7 @@ int nn_elu_backward(
             const float x_i = x[i];
             const int t = x_i <= 0.0f;
             const float grad_y_i = grad_y[i];
-            grad_x[i] = t ? grad_y_i * expf(t ? x_i : 0.0f) : grad_y_i;
+            grad_x[i] = t ? grad_y_i * symgrad_expf(t ? x_i : 0.0f) : grad_y_i;
         }
     }
     return 0;

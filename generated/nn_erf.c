@@ -10,7 +10,6 @@
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
 #if __GLIBC_PREREQ(2, 35)
 __attribute__((simd("notinbranch"))) float erff(float);
-__attribute__((simd("notinbranch"))) float expf(float);
 #endif
 #endif
 
@@ -73,7 +72,7 @@ int nn_erf_backward(
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++) {
             const float x_i = x[i];
-            grad_x[i] = grad_output[i] * (expf(-(x_i * x_i)) * 1.1283792f);
+            grad_x[i] = grad_output[i] * (symgrad_expf(-(x_i * x_i)) * 1.1283792f);
         }
     }
     return 0;

@@ -11,7 +11,6 @@
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
 #if __GLIBC_PREREQ(2, 35)
 __attribute__((simd("notinbranch"))) float erff(float);
-__attribute__((simd("notinbranch"))) float expf(float);
 #endif
 #endif
 
@@ -77,8 +76,8 @@ int nn_gelu_backward(
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++) {
             const float x_i = x[i];
-            const float t = 0.5f * (1.0f + erff(x_i/1.4142135f)) + x_i * (expf(-0.5f*x_i*x_i) /
-                2.5066283f);
+            const float t = 0.5f * (1.0f + erff(x_i/1.4142135f)) + x_i *
+                (symgrad_expf(-0.5f*x_i*x_i) / 2.5066283f);
             grad_x[i] = grad_y[i]*t;
         }
     }

@@ -8,7 +8,6 @@
 /* Several numbers at once: libmvec has these functions. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
 #if __GLIBC_PREREQ(2, 35)
-__attribute__((simd("notinbranch"))) float expf(float);
 __attribute__((simd("notinbranch"))) float logf(float);
 #endif
 #endif
@@ -61,7 +60,7 @@ int nn_log_softmax_forward(
             for (int64_t j = 0; j < m; j++) {
                 #pragma omp simd
                 for (int64_t i = i0; i < i3; i++)
-                    total[i - i0] += expf(x[i*x_s0 + j] - greatest[i - i0]);
+                    total[i - i0] += symgrad_expf(x[i*x_s0 + j] - greatest[i - i0]);
             }
             #pragma omp simd
             for (int64_t i = i0; i < i3; i++)
@@ -92,7 +91,7 @@ int nn_log_softmax_forward(
                 float total_block = 0.0f;
                 #pragma omp simd reduction(+:total_block)
                 for (int64_t j = j0_; j < j1_; j++)
-                    total_block += expf(x_i[j] - greatest);
+                    total_block += symgrad_expf(x_i[j] - greatest);
                 total_sum += total_block;
             }
             const float total = (float)total_sum;
@@ -148,8 +147,10 @@ int nn_log_softmax_backward(
             }
             for (int64_t j = 0; j < m; j++) {
                 #pragma omp simd
-                for (int64_t i = i0; i < i3; i++)
-                    grad_x[i*m + j] = grad_y[i*grad_y_s0 + j] - expf(y[i*y_s0 + j]) * total[i - i0];
+                for (int64_t i = i0; i < i3; i++) {
+                    grad_x[i*m + j] = grad_y[i*grad_y_s0 + j] - symgrad_expf(y[i*y_s0 + j]) *
+                        total[i - i0];
+                }
             }
         }
     } else {
@@ -170,7 +171,7 @@ int nn_log_softmax_backward(
             float *grad_x_i = grad_x + i*m;
             #pragma omp simd
             for (int64_t j = 0; j < m; j++)
-                grad_x_i[j] = grad_y_i[j] - expf(y_i[j])*total;
+                grad_x_i[j] = grad_y_i[j] - symgrad_expf(y_i[j]) * total;
         }
     }
     return 0;

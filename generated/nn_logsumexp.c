@@ -8,7 +8,6 @@
 /* Several numbers at once: libmvec has these functions. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
 #if __GLIBC_PREREQ(2, 35)
-__attribute__((simd("notinbranch"))) float expf(float);
 __attribute__((simd("notinbranch"))) float logf(float);
 #endif
 #endif
@@ -64,7 +63,7 @@ int nn_logsumexp_inference(
             for (int64_t j = 0; j < m; j++) {
                 #pragma omp simd
                 for (int64_t i = i0; i < i3; i++)
-                    total[i - i0] += expf(x[i*x_s0 + j] - output[i]);
+                    total[i - i0] += symgrad_expf(x[i*x_s0 + j] - output[i]);
             }
             #pragma omp simd
             for (int64_t i = i0; i < i3; i++) {
@@ -94,7 +93,7 @@ int nn_logsumexp_inference(
                 float total_block = 0.0f;
                 #pragma omp simd reduction(+:total_block)
                 for (int64_t j = j0_; j < j1_; j++)
-                    total_block += expf(x_i[j] - t);
+                    total_block += symgrad_expf(x_i[j] - t);
                 total_sum += total_block;
             }
             const float total = (float)total_sum;
@@ -159,7 +158,7 @@ int nn_logsumexp_forward(
             for (int64_t j = 0; j < m; j++) {
                 #pragma omp simd
                 for (int64_t i = i0; i < i3; i++)
-                    residual_2[i] += expf(x[i*x_s0 + j] - residual_1[i]);
+                    residual_2[i] += symgrad_expf(x[i*x_s0 + j] - residual_1[i]);
             }
             #pragma omp simd
             for (int64_t i = i0; i < i3; i++)
@@ -189,7 +188,7 @@ int nn_logsumexp_forward(
                 for (int64_t j = j0_; j < j1_; j++) {
                     const float t_ = x_i[j] - (fabsf(residual_1_greatest) < INFINITY ?
                         residual_1_greatest : t);
-                    residual_2_block += expf(t_);
+                    residual_2_block += symgrad_expf(t_);
                 }
                 residual_2_sum += residual_2_block;
             }
@@ -242,7 +241,7 @@ int nn_logsumexp_backward(
             for (int64_t j = 0; j < m; j++) {
                 #pragma omp simd
                 for (int64_t i = i0; i < i3; i++)
-                    grad_x[i*m + j] = kept[i - i0] * expf(x[i*x_s0 + j] - residual_1[i]);
+                    grad_x[i*m + j] = kept[i - i0] * symgrad_expf(x[i*x_s0 + j] - residual_1[i]);
             }
         }
     } else {
@@ -254,7 +253,7 @@ int nn_logsumexp_backward(
             float *grad_x_i = grad_x + i*m;
             #pragma omp simd
             for (int64_t j = 0; j < m; j++)
-                grad_x_i[j] = t * expf(x_i[j] - residual_1_i);
+                grad_x_i[j] = t * symgrad_expf(x_i[j] - residual_1_i);
         }
     }
     return 0;

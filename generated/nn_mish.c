@@ -8,7 +8,6 @@
 /* Several numbers at once: libmvec has these functions. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
 #if __GLIBC_PREREQ(2, 35)
-__attribute__((simd("notinbranch"))) float expf(float);
 __attribute__((simd("notinbranch"))) float log1pf(float);
 __attribute__((simd("notinbranch"))) float tanhf(float);
 #endif
@@ -40,7 +39,8 @@ int nn_mish_forward(
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++) {
             const float x_i = x[i];
-            y[i] = x_i * tanhf((x_i < 0.0f ? 0.0f : x_i) + log1pf(expf(-fabsf(x_i))));
+            const float t = (x_i < 0.0f ? 0.0f : x_i) + log1pf(symgrad_expf(-fabsf(x_i)));
+            y[i] = x_i*tanhf(t);
         }
     }
     return 0;
@@ -74,8 +74,10 @@ int nn_mish_backward(
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++) {
             const float x_i = x[i];
-            const float t = tanhf((x_i < 0.0f ? 0.0f : x_i) + log1pf(expf(-fabsf(x_i))));
-            grad_x[i] = grad_y[i] * (t + x_i * (1.0f - t * t) * (1.0f / (1.0f + expf(-x_i))));
+            const float t = (x_i < 0.0f ? 0.0f : x_i) + log1pf(symgrad_expf(-fabsf(x_i)));
+            const float t_ = tanhf(t);
+            const float t_2 = x_i * (1.0f - t_ * t_) * (1.0f / (1.0f + symgrad_expf(-x_i)));
+            grad_x[i] = grad_y[i] * (t_ + t_2);
         }
     }
     return 0;

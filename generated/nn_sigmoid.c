@@ -5,13 +5,6 @@
  */
 #include "_prelude.h"
 
-/* Several numbers at once: libmvec has these functions. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
-#if __GLIBC_PREREQ(2, 35)
-__attribute__((simd("notinbranch"))) float expf(float);
-#endif
-#endif
-
 int64_t nn_sigmoid_forward_workspace(int64_t s)
 {
     (void)s;
@@ -37,7 +30,7 @@ int nn_sigmoid_forward(
         const int64_t i1 = MIN(s, i0 + BLOCK);
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++)
-            y[i] = 1.0f / (1.0f + expf(-x[i]));
+            y[i] = 1.0f / (1.0f + symgrad_expf(-x[i]));
     }
     return 0;
 }

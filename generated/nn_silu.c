@@ -5,13 +5,6 @@
  */
 #include "_prelude.h"
 
-/* Several numbers at once: libmvec has these functions. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
-#if __GLIBC_PREREQ(2, 35)
-__attribute__((simd("notinbranch"))) float expf(float);
-#endif
-#endif
-
 int64_t nn_silu_forward_workspace(int64_t s)
 {
     (void)s;
@@ -38,7 +31,7 @@ int nn_silu_forward(
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++) {
             const float x_i = x[i];
-            y[i] = x_i / (1.0f + expf(-x_i));
+            y[i] = x_i / (1.0f + symgrad_expf(-x_i));
         }
     }
     return 0;
@@ -72,7 +65,7 @@ int nn_silu_backward(
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++) {
             const float x_i = x[i];
-            const float t = 1.0f / (1.0f + expf(-x_i));
+            const float t = 1.0f / (1.0f + symgrad_expf(-x_i));
             grad_x[i] = grad_y[i] * (t * (1.0f + x_i * (1.0f - t)));
         }
     }

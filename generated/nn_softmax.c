@@ -5,13 +5,6 @@
  */
 #include "_prelude.h"
 
-/* Several numbers at once: libmvec has these functions. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
-#if __GLIBC_PREREQ(2, 35)
-__attribute__((simd("notinbranch"))) float expf(float);
-#endif
-#endif
-
 int64_t nn_softmax_forward_workspace(int64_t n, int64_t m)
 {
     (void)n;
@@ -58,7 +51,7 @@ int nn_softmax_forward(
             for (int64_t j = 0; j < m; j++) {
                 #pragma omp simd
                 for (int64_t i = i0; i < i3; i++) {
-                    const float t = expf(x[i*x_s0 + j] - greatest[i - i0]);
+                    const float t = symgrad_expf(x[i*x_s0 + j] - greatest[i - i0]);
                     y[i*m + j] = t;
                     y_total[i - i0] += t;
                 }
@@ -92,7 +85,7 @@ int nn_softmax_forward(
                 float y_total_block = 0.0f;
                 #pragma omp simd reduction(+:y_total_block)
                 for (int64_t j = j0_; j < j1_; j++) {
-                    const float t = expf(x_i[j] - greatest);
+                    const float t = symgrad_expf(x_i[j] - greatest);
                     y_i[j] = t;
                     y_total_block += t;
                 }

@@ -8,7 +8,6 @@
 /* Several numbers at once: libmvec has these functions. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
 #if __GLIBC_PREREQ(2, 35)
-__attribute__((simd("notinbranch"))) float expf(float);
 __attribute__((simd("notinbranch"))) float log1pf(float);
 #endif
 #endif
@@ -39,7 +38,7 @@ int nn_softplus_forward(
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++) {
             const float x_i = x[i];
-            y[i] = (x_i < 0.0f ? 0.0f : x_i) + log1pf(expf(-fabsf(x_i)));
+            y[i] = (x_i < 0.0f ? 0.0f : x_i) + log1pf(symgrad_expf(-fabsf(x_i)));
         }
     }
     return 0;
@@ -72,7 +71,7 @@ int nn_softplus_backward(
         const int64_t i1 = MIN(s, i0 + BLOCK);
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++)
-            grad_x[i] = grad_y[i] * (1.0f / (1.0f + expf(-x[i])));
+            grad_x[i] = grad_y[i] * (1.0f / (1.0f + symgrad_expf(-x[i])));
     }
     return 0;
 }

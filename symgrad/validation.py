@@ -28,6 +28,7 @@ from symgrad.kept import key_of
 from symgrad.kernels import OpPlan
 from symgrad.runtime.cache import read_note, write_note
 from symgrad.validate import bounded
+from symgrad.validate.definitions import without_definitions
 from symgrad.validate.forms import is_restated
 from symgrad.validate.source import (
     Unsupported,
@@ -37,7 +38,6 @@ from symgrad.validate.source import (
     parts,
     without_comments,
 )
-from symgrad.validate.symbolic.definitions import without_definitions
 from symgrad.validate.symbolic.kernel import Outcome
 from symgrad.validate.symbolic.kernel import validate as validate_kernel
 from symgrad.validate.symbolic.written import STABLE, in_order, sentence

@@ -133,17 +133,18 @@ class TraceError(SymgradError):
     have to be; ``number``: one that would have to be a number.  ``gradient``: the input for which
     a gradient has another shape than it; ``equal`` then holds the sizes of both, of the gradient
     first, if they have the same rank; ``rank``: that of the gradient.  ``uneven``: the operation
-    takes what is no such multiple, too.
+    takes what is no such multiple, too.  ``asked``: the inputs whose values Python would have to
+    know.
     """
 
     def __init__(
         self, what: str, *, location: Location | None = None, hint: str = "",
         equal: Iterable[tuple[Any, Any]] = (), multiple: tuple[Any, int] | None = None,
         parted: tuple[Any, int] | None = None, number: Any = None, gradient: str = "",
-        rank: int | None = None, uneven: bool = False,
+        rank: int | None = None, uneven: bool = False, asked: Iterable[str] = (),
     ) -> None:  # fmt: skip
         super().__init__(what, location=location, hint=hint)
-        self.uneven = uneven
+        self.uneven, self.asked = uneven, frozenset(asked)
         self.equal = tuple(equal)
         self.multiple, self.parted = multiple, parted
         self.number, self.gradient, self.rank = number, gradient, rank

@@ -36,7 +36,7 @@ RESERVED = frozenset(_WORDS) | _FLOATS
 _MACRO = re.compile(
     r"(?=.*[A-Z].*[A-Z])[A-Z0-9_]{3,}"
     r"|(?:M|FP|MATH|HUGE|U?INT\w*|PTRDIFF|SIZE|SIG|WCHAR|WINT)_\w+|(?:PRI|SCN)[a-zX]\w*|Py\w+"
-    r"|[AP]F_\w+|[LP]_(?:c|tmp)\w+|(?:st|si|sa|sigev)_\w+|(?:cblas|omp|GOMP|lgamma[fl]?)_\w+"
+    r"|[AP]F_\w+|[LP]_(?:c|tmp)\w+|(?:st|si|sa|sigev)_\w+|(?:cblas|omp|GOMP|lgamma[fl]?|symgrad)_\w+"
     r"|is(?:less|greater|unordered|nan|inf|finite|normal)[a-z]*"
 )
 MOST_CHARACTERS = 63

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -28,7 +29,7 @@ from symgrad.ir.dtype import float64
 from symgrad.ir.graph import Graph, Node
 from symgrad.ir.registry import names, withdraw
 from symgrad.ir.types import TensorType
-from symgrad.ops.record import Constraint, Helper, Kink, elementwise
+from symgrad.ops.record import Constraint, Helper, Kink, elementwise, helpers
 from symgrad.proof.scalars import bodies, symbolic, uninterpreted
 from symgrad.tensor.functions import FUNCTIONS, publish, retract
 
@@ -83,8 +84,10 @@ def custom_op(
 def _check_name(name: str) -> None:
     if not name.isidentifier() or name.startswith("_"):
         raise CustomOpError(f"{name!r} is not a valid op name", location=here())
+    shared = " ".join(helper.source for _, helper, _ in helpers() if helper.shared)
+    in_c = set(re.findall(r"\w+", shared))
     taken = name in set(names()) or name in FUNCTIONS or name in frontend.FUNCTIONS
-    if taken:
+    if taken or not in_c.isdisjoint((f"symgrad_{name}", f"symgrad_{name}f")):
         other = "declared differently before" if name in _known else "an operation of symgrad's"
         raise CustomOpError(
             f"the name {name!r} is taken: {other}", location=here(), hint="choose another name"

@@ -10,7 +10,17 @@ import math
 import numpy as np
 
 from symgrad.ir.graph import Node
-from symgrad.ops.record import Bounds, Constraint, Function, Latex, Template, apply, elementwise
+from symgrad.ops.exponential_c import EXP
+from symgrad.ops.record import (
+    Bounds,
+    Constraint,
+    Function,
+    Helper,
+    Latex,
+    Template,
+    apply,
+    elementwise,
+)
 
 LN_2 = math.log(2)
 LN_10 = math.log(10)
@@ -18,8 +28,8 @@ LN_10 = math.log(10)
 _POSITIVE = (Constraint("positive", lambda sp, x: x),)
 
 elementwise(
-    "exp", numpy=np.exp, sympy=lambda sp, x: sp.exp(x), c=Function("exp", vector=True), cost=0.35,
-    vjp=lambda g, y, x: (g * y,), latex="e^{{{0}}}",
+    "exp", numpy=np.exp, sympy=lambda sp, x: sp.exp(x), cost=0.35,
+    c=Helper("exp", EXP, single=True, shared=True), vjp=lambda g, y, x: (g * y,), latex="e^{{{0}}}",
     bounds=Bounds(0, None, open=True), growing=True,
 )  # fmt: skip
 elementwise(
@@ -60,20 +70,20 @@ def _silu_vjp(g: Node, y: Node, x: Node) -> tuple[Node]:
 
 elementwise(
     "sigmoid", numpy="1 / (1 + np.exp(-{0}))", sympy=lambda sp, x: 1 / (1 + sp.exp(-x)),
-    c=Template("{lit:1} / ({lit:1} + exp{f}(-{0}))", ("exp",)), cost=0.47,
+    c=Template("{lit:1} / ({lit:1} + symgrad_exp{f}(-{0}))"), cost=0.47,
     vjp=lambda g, y, x: (g * (y * (1.0 - y)),), latex=r"\sigma",
     bounds=Bounds(0, 1, open=True), growing=True,
 )  # fmt: skip
 elementwise(
     "silu", code="{sg}.silu({0})", numpy="{0} / (1 + np.exp(-{0}))",
     sympy=lambda sp, x: x / (1 + sp.exp(-x)),
-    c=Template("{0} / ({lit:1} + exp{f}(-{0}))", ("exp",)), cost=0.49, vjp=_silu_vjp,
+    c=Template("{0} / ({lit:1} + symgrad_exp{f}(-{0}))"), cost=0.49, vjp=_silu_vjp,
 )  # fmt: skip
 elementwise(
     "softplus", code="{sg}.softplus({0})", numpy="np.logaddexp(0, {0})",
     sympy=lambda sp, x: sp.log(1 + sp.exp(x)),
     c=Template(
-        "({0} < {lit:0} ? {lit:0} : {0}) + log1p{f}(exp{f}(-fabs{f}({0})))", ("exp", "log1p")
+        "({0} < {lit:0} ? {lit:0} : {0}) + log1p{f}(symgrad_exp{f}(-fabs{f}({0})))", ("log1p",)
     ),
     cost=0.85, vjp=lambda g, y, x: (g * apply("sigmoid", x),),
     bounds=Bounds(0, None, open=True), growing=True,
@@ -82,7 +92,7 @@ elementwise(
     "log_sigmoid", code="{sg}.logsigmoid({0})", numpy="-np.logaddexp(0, -{0})",
     sympy=lambda sp, x: -sp.log(1 + sp.exp(-x)),
     c=Template(
-        "({0} > {lit:0} ? {lit:0} : {0}) - log1p{f}(exp{f}(-fabs{f}({0})))", ("exp", "log1p")
+        "({0} > {lit:0} ? {lit:0} : {0}) - log1p{f}(symgrad_exp{f}(-fabs{f}({0})))", ("log1p",)
     ),
     cost=0.85, vjp=lambda g, y, x: (g * apply("sigmoid", -x),),
     bounds=Bounds(None, 0, open=True), growing=True,
@@ -91,7 +101,7 @@ elementwise(
     "logaddexp", numpy=np.logaddexp, sympy=lambda sp, x, y: sp.log(sp.exp(x) + sp.exp(y)),
     c=Template(
         "({0} < {1} ? {1} : {0})"
-        " + log1p{f}(exp{f}({0} == {1} ? {lit:0} : -fabs{f}({0} - {1})))", ("exp", "log1p")
+        " + log1p{f}(symgrad_exp{f}({0} == {1} ? {lit:0} : -fabs{f}({0} - {1})))", ("log1p",)
     ),
     cost=0.90, vjp=lambda g, z, x, y: (g * apply("sigmoid", x - y), g * apply("sigmoid", y - x)),
 )  # fmt: skip

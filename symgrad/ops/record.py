@@ -15,7 +15,7 @@ the NumPy meaning.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -114,12 +114,14 @@ class Helper:
 
     It takes and returns doubles (or ``int64_t``, where it stands in ``Scalar.c_integer``); f32
     operands are converted to double, and the result back; unless ``single``: ``source`` then
-    defines ``symgrad_<name>f`` too, which takes and returns floats.
+    defines ``symgrad_<name>f`` too, which takes and returns floats.  ``shared``: it stands in the
+    header of all files, where templates may call it, and is proved to be as close as its text says.
     """
 
     name: str
     source: str
     single: bool = False
+    shared: bool = False
 
 
 Spelling = Infix | Function | Template | Helper
@@ -254,6 +256,15 @@ def vector_operands() -> dict[str, int]:
         if op.scalar is not None and isinstance(op.scalar.c, Function) and op.scalar.c.vector:
             found[op.scalar.c.name] = op.arity or 1
     return found
+
+
+def helpers() -> Iterator[tuple[str, Helper, bool]]:
+    """The op, the record of its C function, and whether it is on integers."""
+    for op in names():
+        scalar = get(op).scalar
+        for one in (scalar.c, scalar.c_integer) if scalar is not None else ():
+            if isinstance(one, Helper):
+                yield op, one, scalar is not None and one is scalar.c_integer
 
 
 def of_one(rule: Callable[[Node, Node], Node | None]) -> Tangent:

@@ -165,7 +165,7 @@ class _Check:
             )
         for number, sizes in enumerate(self._large()):
             self._at(sizes, [*settings[:1], *settings[2:3], *settings[4:]], number, large=True)
-        if self._unit.externals:
+        if self._unit.externals.keys() - self._unit.defined.keys():
             self._huge(settings[0])
         return Equal(self._calls, tuple(self._tried), self._undecided, self._refused)
 

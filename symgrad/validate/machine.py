@@ -968,10 +968,14 @@ class _Compiler:
             return Value(values[0].run, "int64_t")
         if name in CLASSIFY:
             return self._classified(name, values[0], line)
+        defined = self._unit.defined.get(name)
+        if defined is not None:
+            return self._of_math(defined.op, defined.ctype, values, line)
         known = math_function(name)
         if known is None or name in self._unit.externals:
             raise Unsupported(f"a call of {name}", line)
-        return self._of_math(name, known[0], values, line)
+        plain = name if known[0] == "double" else name[:-1]
+        return self._of_math(plain, known[0], values, line)
 
     def _macro(self, macro: Macro, values: list[Value]) -> Value:
         if macro.kind == "round_up" and self._machine.tight:
@@ -999,13 +1003,12 @@ class _Compiler:
 
     def _of_math(self, name: str, kind: str, values: list[Value], line: int) -> Value:
         reals = self._machine.reals
-        base = name if kind == "double" else name[:-1]
         runs = [self._converted(value, kind, line) for value in values]
         if len(runs) == 1:
             run = runs[0]
-            return Value(lambda frame: reals.apply(base, run(frame)), kind)
+            return Value(lambda frame: reals.apply(name, run(frame)), kind)
         one, two = runs
-        return Value(lambda frame: reals.apply(base, one(frame), two(frame)), kind)
+        return Value(lambda frame: reals.apply(name, one(frame), two(frame)), kind)
 
     def _classified(self, name: str, value: Value, line: int) -> Value:
         run = self._converted(value, "double", line)

@@ -27,6 +27,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from pycparser import c_ast, c_parser
 
+from symgrad.validate.definitions import Defined, without_definitions
 from symgrad.validate.rounding import stored
 
 Node: TypeAlias = Any  # of pycparser, which has no types
@@ -202,7 +203,7 @@ class Unit:
     ``functions``: those defined, in their order; ``signatures``: of these.  ``externals``: those
     declared and not defined.  ``vectors``: those of ``math.h`` that are declared to have SIMD
     versions.  ``constants``: macros that are numbers; ``enumerators``: those of ``enum``.
-    ``macros``: macros with parameters.
+    ``macros``: macros with parameters.  ``defined``: externals that are proved to be ops.
     """
 
     text: str
@@ -213,6 +214,7 @@ class Unit:
     constants: Mapping[str, Constant]
     enumerators: Mapping[str, int]
     macros: Mapping[str, Macro]
+    defined: Mapping[str, Defined]
     _directives: Mapping[Node, Directive]
 
     def line(self, node: Node) -> int:
@@ -261,13 +263,15 @@ def parse(text: str) -> Unit:
     """A C file.  Raises Unsupported.
 
     A header of its own may stand there in place of its ``#include``, between line markers.  What
-    the file uses of it is in the unit, without a line.
+    the file uses of it is in the unit, without a line.  Functions that are proved to be ops are
+    declared in it, not defined.
     """
-    own, header = parts(text)
+    bare, defined = without_definitions(text, proved_only=True)
+    own, header = parts(bare)
     if not header:
-        return _Reader(own).unit()
+        return replace(_Reader(own).unit(), defined=defined)
     words = re.findall(r"\w+", without_comments(own))
-    return _Reader(own, _used(_parsed_header(header), words)).unit()
+    return replace(_Reader(own, _used(_parsed_header(header), words)).unit(), defined=defined)
 
 
 _INCLUDED = re.compile(r'^# 1 "_\w+\.h"\n(.*?)^# (\d+) "\w+\.c"\n', re.DOTALL | re.MULTILINE)
@@ -852,7 +856,7 @@ class _Reader:
             raise Unsupported("it is nested too deeply") from error
         return Unit(
             self._text, self._functions, self._signatures, self._externals, self._read.vectors,
-            self._read.constants, self._enumerators, self._read.macros, self._directives,
+            self._read.constants, self._enumerators, self._read.macros, {}, self._directives,
         )  # fmt: skip
 
     def _check_includes(self, first: int) -> None:

@@ -90,6 +90,17 @@ def test_functions_are_ops_where_they_are_those_of_the_records(name: str) -> Non
     assert not any(validate(one, record, graph).validated for one in changed if one != text)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("0.041668393f", "0.041668396f"), ("x <= 88.7", "x >= 88.7"), ("<<= 23", "<<= 22")],
+)
+def test_exp_is_the_function_that_is_proved(old: str, new: str) -> None:
+    text, record, graph = kernels("nn_silu")["nn_silu_forward"]
+    assert validate(text, record, graph).taken == ()
+    assert text.count(old) == 1
+    assert not validate(text.replace(old, new), record, graph).validated
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("part", [0, 2, 3])
 def test_arbitrary_graphs_are_validated(part: int) -> None:
@@ -111,7 +122,7 @@ WRONG = {
     "nothing to start from": ("y_total[i - i0] = 0.0f;", ";"),
     "an operator": (" - greatest", " + greatest"),
     "an accumulator": ("y_total[i - i0] +=", "y_total[i - i0] ="),
-    "a function": ("expf(", "logf("),
+    "a function": ("= symgrad_expf(", "= logf("),
     "a block": ("j0_ += SUM_BLOCK", "j0_ += SUM_BLOCK + 1"),
     "a clause that is missing": (" reduction(+:y_total_block)", ""),
     "a clause of another operator": ("(+:y_total_block)", "(max:y_total_block)"),

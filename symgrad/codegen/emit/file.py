@@ -16,7 +16,7 @@ from symgrad.codegen.emit.reductions import SUM_BLOCK, CombineView, Reduction, c
 from symgrad.codegen.environment import environment
 from symgrad.codegen.names import identifier
 from symgrad.codegen.schedule.interchange import SHORT_ROW
-from symgrad.ops.record import vector_operands
+from symgrad.ops.record import helpers, vector_operands
 
 PRELUDE = "_prelude.h"
 """The header that each C file includes."""
@@ -71,6 +71,7 @@ class PreludeView:
     sum_rows: int
     short_row: int
     products: tuple[ProductView, ...]
+    helpers: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,8 @@ def prelude() -> str:
         ProductView("gemm_f32", "float", "cblas_sgemm", "1.0f"),
         ProductView("gemm_f64", "double", "cblas_dgemm", "1.0"),
     )
-    view = PreludeView(BLOCK, SUM_BLOCK, SUM_ROWS, SHORT_ROW, products)
+    shared = tuple(helper.source for _, helper, _ in helpers() if helper.shared)
+    view = PreludeView(BLOCK, SUM_BLOCK, SUM_ROWS, SHORT_ROW, products, shared)
     return environment().get_template("prelude.h.j2").render(prelude=view)
 
 
@@ -117,7 +119,7 @@ def included(source: str, header: str) -> str:
 def _file_view(kernels: Sequence[EmittedKernel], doc: FileDoc) -> FileView:
     operands = vector_operands()
     vectors = sorted({name for kernel in kernels for name in kernel.vector_functions})
-    helpers = dict(sorted(pair for kernel in kernels for pair in kernel.helpers))
+    own = dict(sorted(pair for kernel in kernels for pair in kernel.helpers))
     combines: dict[str, Reduction] = {}
     for kernel in kernels:
         combines.update({reduction.combine: reduction for reduction in kernel.combines})
@@ -125,7 +127,7 @@ def _file_view(kernels: Sequence[EmittedKernel], doc: FileDoc) -> FileView:
         guard=f"SYMGRAD_{identifier(doc.name).upper()}_H",
         lines=comment_lines(doc.lines),
         vectors=tuple(_vector(name, operands) for name in vectors),
-        helpers=tuple(helpers.values()),
+        helpers=tuple(own.values()),
         combines=tuple(combine_view(combines[name]) for name in sorted(combines)),
         kernels=tuple(kernel.view for kernel in kernels),
     )

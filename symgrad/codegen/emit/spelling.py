@@ -166,7 +166,8 @@ def _helper(
     helper: Helper, operands: Sequence[Expression], operand: DType, used: Used
 ) -> Expression:  # fmt: skip
     name = f"symgrad_{helper.name}"
-    used.helpers[name] = helper.source
+    if not helper.shared:
+        used.helpers[name] = helper.source
     if operand == float32 and helper.single:
         return Call(f"{name}f", tuple(operands))
     if operand != float32:

@@ -15,7 +15,7 @@ from functools import cache
 
 from symgrad.ir.dtype import DType, bool_, float32
 from symgrad.ir.expr import Call, Expr, IntValue, Literal, Reduce, rebuild
-from symgrad.ops.record import Template, get
+from symgrad.ops.record import Template, get, helpers
 from symgrad.validate.source import Unit, parse
 from symgrad.validate.symbolic import orders
 from symgrad.validate.symbolic.machine import Machine, Typed
@@ -182,7 +182,7 @@ class Exact:
         ctype = "float" if dtype == float32 else "double"
         unit = _unit(op, ctype)
         reach = Reach(self._values.integers, self._values, Limits(()))
-        machine = Machine(unit, self._values.integers, self._values, (), {}, reach)
+        machine = Machine(unit, self._values.integers, self._values, (), unit.defined, reach)
         given = {f"x{place}": Typed(ctype, one) for place, one in enumerate(operands)}
         result = machine.run("formula", given)
         assert result is not None
@@ -200,7 +200,8 @@ def _unit(op: str, ctype: str) -> Unit:
     text = re.sub(r"\{lit:(\d+)\}", rf"\1.0{suffix}", scalar.c.text)
     text = re.sub(r"\{(\d)\}", r"(x\1)", text).replace("{f}", suffix)
     parameters = ", ".join(f"{ctype} x{place}" for place in range(get(op).arity or 1))
-    return parse(f"{_HEAD}{ctype} formula({parameters})\n{{\n    return {text};\n}}\n")
+    shared = "\n".join(helper.source for _, helper, _ in helpers() if helper.shared)
+    return parse(f"{_HEAD}{shared}\n{ctype} formula({parameters})\n{{\n    return {text};\n}}\n")
 
 
 def _is(value: Expr, number: float) -> bool:

@@ -20,13 +20,13 @@ from symgrad.ops.indexing import ranges
 from symgrad.ops.record import get
 from symgrad.validate import conversions, dialect
 from symgrad.validate.bounded import interface
+from symgrad.validate.definitions import Defined, without_definitions
 from symgrad.validate.sizes import size_called
 from symgrad.validate.source import INTEGERS, CType, Unit, Unsupported, parse
 from symgrad.validate.symbolic import orders
 from symgrad.validate.symbolic.data import Data
 from symgrad.validate.symbolic.decisions import check_decisions
 from symgrad.validate.symbolic.defined import check_defined
-from symgrad.validate.symbolic.definitions import Defined, without_definitions
 from symgrad.validate.symbolic.exact import Exact
 from symgrad.validate.symbolic.integers import Integers
 from symgrad.validate.symbolic.machine import WORKSPACE, Machine, Pointer, Typed, alternatives

@@ -33,6 +33,7 @@ from symgrad.ir.expr import (
     postorder,
     rebuild,
 )
+from symgrad.validate.definitions import Defined
 from symgrad.validate.dialect import FLOORED
 from symgrad.validate.rounding import nearest, stored
 from symgrad.validate.source import (
@@ -48,7 +49,6 @@ from symgrad.validate.source import (
 from symgrad.validate.symbolic import orders
 from symgrad.validate.symbolic.constants import Constants
 from symgrad.validate.symbolic.defined import check_defined
-from symgrad.validate.symbolic.definitions import Defined
 from symgrad.validate.symbolic.integers import (
     TRIPS,
     Integers,
@@ -903,10 +903,11 @@ class Machine:
 
     def _defined_call(self, name: str, arguments: Sequence[Node]) -> Typed:
         one = self._defined[name]
-        self.taken.add(name)
+        if not one.proved:
+            self.taken.add(name)
         values = [self._converted(self._evaluate(each), one.ctype) for each in arguments]
         operands = [self.values.expression(each.value) for each in values]
-        return Typed(one.ctype, self.values.call(one.op, *operands, dtype=_dtype(one.ctype)))
+        return Typed(one.ctype, self._rounding(one.op, *operands, dtype=_dtype(one.ctype)))
 
     def _macro(self, name: str, arguments: Sequence[Node]) -> Typed:
         macro = self.unit.macros[name]

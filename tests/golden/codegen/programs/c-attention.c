@@ -1,12 +1,5 @@
 #include "_prelude.h"
 
-/* Several numbers at once: libmvec has these functions. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
-#if __GLIBC_PREREQ(2, 35)
-__attribute__((simd("notinbranch"))) float expf(float);
-#endif
-#endif
-
 int64_t attention_workspace(int64_t b, int64_t n, int64_t k, int64_t m)
 {
     return 0
@@ -73,7 +66,7 @@ int attention(
                         float total_block = 0.0f;
                         #pragma omp simd reduction(+:total_block)
                         for (int64_t l = l0; l < l1; l++) {
-                            const float e = expf(product_own_ij[l] - top);
+                            const float e = symgrad_expf(product_own_ij[l] - top);
                             p_own_ij[l] = e;
                             total_block += e;
                         }

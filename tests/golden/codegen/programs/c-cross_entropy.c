@@ -3,7 +3,6 @@
 /* Several numbers at once: libmvec has these functions. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
 #if __GLIBC_PREREQ(2, 35)
-__attribute__((simd("notinbranch"))) float expf(float);
 __attribute__((simd("notinbranch"))) float logf(float);
 #endif
 #endif
@@ -80,7 +79,7 @@ int cross_entropy(
                 for (int64_t j = 0; j < m; j++) {
                     #pragma omp simd
                     for (int64_t i = i2; i < i3; i++) {
-                        const float e = expf(x[i*x_s0 + j] - top[i - i2]);
+                        const float e = symgrad_expf(x[i*x_s0 + j] - top[i - i2]);
                         grad_x[i*m + j] = e;
                         total[i - i2] += e;
                     }
@@ -129,7 +128,7 @@ int cross_entropy(
                     float total_block = 0.0f;
                     #pragma omp simd reduction(+:total_block)
                     for (int64_t j = j0_; j < j1_; j++) {
-                        const float e = expf(x_i[j] - top);
+                        const float e = symgrad_expf(x_i[j] - top);
                         grad_x_i[j] = e;
                         total_block += e;
                     }

@@ -1,12 +1,5 @@
 #include "_prelude.h"
 
-/* Several numbers at once: libmvec has these functions. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
-#if __GLIBC_PREREQ(2, 35)
-__attribute__((simd("notinbranch"))) float expf(float);
-#endif
-#endif
-
 int64_t pairs_workspace(int64_t n, int64_t k, int64_t m)
 {
     return 0
@@ -69,7 +62,7 @@ int pairs(
                     float mean_total_block = 0.0f;
                     #pragma omp simd reduction(+:mean_total_block)
                     for (int64_t j = j0_; j < j1_; j++) {
-                        const float kernel_ = expf(-total_own[j]);
+                        const float kernel_ = symgrad_expf(-total_own[j]);
                         kernel_i[j] = kernel_;
                         mean_total_block += kernel_;
                     }
@@ -99,7 +92,7 @@ int pairs(
                     total_sum += total_block;
                 }
                 const float total = (float)total_sum;
-                const float kernel_ = expf(-total);
+                const float kernel_ = symgrad_expf(-total);
                 kernel_i[j] = kernel_;
                 mean_total_sum += kernel_;
             }

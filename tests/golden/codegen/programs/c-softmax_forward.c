@@ -1,12 +1,5 @@
 #include "_prelude.h"
 
-/* Several numbers at once: libmvec has these functions. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
-#if __GLIBC_PREREQ(2, 35)
-__attribute__((simd("notinbranch"))) float expf(float);
-#endif
-#endif
-
 int64_t softmax_forward_workspace(int64_t n, int64_t m)
 {
     (void)n;
@@ -50,7 +43,7 @@ int softmax_forward(
             for (int64_t j = 0; j < m; j++) {
                 #pragma omp simd
                 for (int64_t i = i0; i < i3; i++) {
-                    const float e = expf(x[i*x_s0 + j] - top[i - i0]);
+                    const float e = symgrad_expf(x[i*x_s0 + j] - top[i - i0]);
                     y[i*m + j] = e;
                     total[i - i0] += e;
                 }
@@ -84,7 +77,7 @@ int softmax_forward(
                 float total_block = 0.0f;
                 #pragma omp simd reduction(+:total_block)
                 for (int64_t j = j0_; j < j1_; j++) {
-                    const float e = expf(x_i[j] - top);
+                    const float e = symgrad_expf(x_i[j] - top);
                     y_i[j] = e;
                     total_block += e;
                 }
