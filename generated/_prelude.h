@@ -136,7 +136,8 @@ SYMGRAD_INLINE float symgrad_expf(float x)
     e.value = most + (rest + (r * r * e.value + minus_n * 1.4286068e-06f));
 #endif
     n.bits <<= 23;
-    const symgrad_bitsf grid = { .bits = n.bits + ((uint32_t)1 << 23) };
+    symgrad_bitsf grid = n;
+    grid.bits += (uint32_t)1 << 23;
     e.value += x < -87.33654f ? grid.value : 0.0f;
     const symgrad_bitsf scale = { x < -87.33654f ? grid.value : n.value };
     e.bits -= scale.bits;
@@ -181,7 +182,8 @@ SYMGRAD_INLINE double symgrad_exp(double x)
     e.value = most + (rest + (r * r * e.value + minus_n * 5.497923018708371e-14));
 #endif
     n.bits <<= 52;
-    const symgrad_bits grid = { .bits = n.bits + ((uint64_t)1 << 52) };
+    symgrad_bits grid = n;
+    grid.bits += (uint64_t)1 << 52;
     e.value += x < -708.3964185322641 ? grid.value : 0.0;
     const symgrad_bits scale = { x < -708.3964185322641 ? grid.value : n.value };
     e.bits -= scale.bits;

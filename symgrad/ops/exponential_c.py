@@ -106,7 +106,8 @@ SYMGRAD_INLINE {kind} symgrad_exp{f}({kind} x)
     e.value = most + (rest + (r * r * e.value + minus_n * {low}));
 #endif
     n.bits <<= {form.digits};
-    const symgrad_bits{f} grid = {{ .bits = n.bits + (({bits})1 << {form.digits}) }};
+    symgrad_bits{f} grid = n;
+    grid.bits += ({bits})1 << {form.digits};
     e.value += x < {number(form.subnormal)} ? grid.value : {number(0.0)};
     const symgrad_bits{f} scale = {{ x < {number(form.subnormal)} ? grid.value : n.value }};
     e.bits -= scale.bits;
