@@ -63,7 +63,7 @@ from symgrad.frontend.paths import Answers, Paths, other_paths, unjudged
 from symgrad.frontend.plain import as_numbers, passed_numbers, with_passed
 from symgrad.frontend.plain_code import has_plain_jvp
 from symgrad.frontend.replaced import Replace, replaced
-from symgrad.frontend.request import AnyFunction, Guess, Request, presences
+from symgrad.frontend.request import AnyFunction, Request, presences
 from symgrad.frontend.session import refuses_sizes, told
 from symgrad.frontend.state import changes_of
 from symgrad.frontend.trace import BATCH_RANK, trace_request
@@ -371,7 +371,7 @@ def _for_guesses(request: Request, suggest: bool) -> Report:
         longer = _with_axes_more(request, first, suggest)
         if longer is not None:
             return longer
-    judged, late, wrong = {request.guess: first}, list[str](), list[str]()
+    judged, late = {request.guess: first}, list[str]()
     values = [request.static]
     for other in request.guess.others:
         if str(list(judged.values())[-1].verdict) == "REFUTED":
@@ -379,32 +379,22 @@ def _for_guesses(request: Request, suggest: bool) -> Report:
         assert other.guess is not None
         more = other.static not in values and len(values) > 1
         report, is_late = _beside(request, other, suggest, OTHER_NUMBERS_SHARE if more else 1.0)
-        if report is None or _is_left_out(other.guess, report, wrong):
+        if report is None:
             continue
         if more and is_late:
             late.append(other.guess.text)
             continue
         values.append(other.static)
         judged[other.guess] = report
-        lacking = ("REFUTED", "UNDECIDED") if other.guess.accident else ("REFUTED",)
+        beside = other.guess.accident or other.guess.summed
+        lacking = ("REFUTED", "UNDECIDED") if beside else ("REFUTED",)
         if str(report.verdict) in lacking and _is_accident(other, request, whole):
             known = judged[request.guess]
             fewer = under_shapes(known, request.guess, report, other.guess)
             if fewer is not None and str(fewer.verdict) not in lacking:
                 del judged[other.guess]
                 judged[request.guess] = fewer
-    return for_guesses(judged, late, wrong)
-
-
-def _is_left_out(guess: Guess, report: Report, wrong: list[str]) -> bool:
-    """Is backward not right where PyTorch sums a gradient, so that it is not written for that?
-
-    Such shapes are added to what is ``wrong``.
-    """
-    verdict = str(report.verdict)
-    if guess.summed and verdict == "REFUTED":
-        wrong.append(guess.text)
-    return guess.summed and verdict != "PROVED"
+    return for_guesses(judged, late)
 
 
 def _beside(
@@ -435,7 +425,7 @@ def _is_accident(other: Request, request: Request, whole: bool) -> bool:
     """
     if other.static != request.static or (other.guess is not None and other.guess.written):
         return False
-    if other.guess is not None and other.guess.accident:
+    if other.guess is not None and (other.guess.accident or other.guess.summed):
         return True
     own, its = request.guess, other.guess
     if own is not None and its is not None and own.fits and not its.fits:

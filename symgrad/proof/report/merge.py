@@ -141,13 +141,10 @@ def for_presences(
 G = TypeVar("G", bound=Guess)
 
 
-def for_guesses(
-    reports: Mapping[G, Report], late: Sequence[str] = (), wrong: Sequence[str] = ()
-) -> Report:
+def for_guesses(reports: Mapping[G, Report], late: Sequence[str] = ()) -> Report:
     """The worst of the reports by inferred shapes, the first of equal ones; it says which.
 
-    ``late``: more values of plain arguments that were not judged in time.  ``wrong``: shapes with
-    a repeated tensor, for which backward is not written, and is wrong.
+    ``late``: more values of plain arguments that were not judged in time.
     """
     chosen = max(reports, key=lambda one: reports[one].verdict)
     report = reports[chosen]
@@ -168,7 +165,6 @@ def for_guesses(
         if one.reason.startswith(f"the gradient of {one.name} has shape [],")
     ]  # fmt: skip
     wider = [f"Forward takes {chosen.wider} as well: backward fails there."] if chosen.wider else []
-    wider += [f"Forward takes {one} as well: backward is wrong there." for one in wrong]
     inferred = " ".join(
         [f"{chosen}{said} The verdict {worst}covers only these ranks.", *wider, *numbers]
     )  # fmt: skip
@@ -209,9 +205,10 @@ def under_shapes(report: Report, guess: Guess, wide: Report, wider: Guess) -> Re
     if not here < wrong:
         return None
     failed = any(one.reason.startswith(FAILED) for one in wide.inputs.values())
-    names = " and ".join(name for name in wide.inputs if name in wrong - here)
+    names = [name for name in wide.inputs if name in wrong - here]
     what = "wrong" if lacking is Verdict.REFUTED else "not decided"
-    what = "backward fails" if failed else f"the gradient of {names} is {what}"
+    said = "the gradient of {} is" if len(names) == 1 else "the gradients of {} are"
+    what = "backward fails" if failed else f"{said.format(' and '.join(names))} {what}"
     condition = Condition("shapes", f"the shapes are {guess.text} ({what} for {wider.text})")
     inputs = {
         name: replace(one, conditions=(condition, *one.conditions)) if name in wrong - here else one
