@@ -19,6 +19,7 @@ from symgrad.frontend import gradients
 from symgrad.frontend.facts import NeedsDecision, SizeFacts
 from symgrad.frontend.function import (
     Context,
+    class_location,
     class_of,
     has_backward,
     kept_tensors,
@@ -195,6 +196,8 @@ def _traced(
             found, problem = run.backward()
             if session.history is not None:
                 session.history.own_rule(class_of(function).__name__, run.linked(cotangents), found)
+        elif class_of(function).symgrad_unwritten:
+            problem = run.unwritten(cotangents)
         elif session.detached is not None:
             raise ProtocolError(
                 "a value is cut off from differentiation (detach, data, no_grad), and there is no "
@@ -657,6 +660,16 @@ class _Run:
                 self.state += later.judge()
         self.state += self._kept().reach.asked
         return found, None
+
+    def unwritten(self, cotangents: Sequence[_Cotangent]) -> ProtocolError | None:
+        """What goes wrong because there is no backward; None where no output asks for one."""
+        if all(one.node is None for one in cotangents):
+            return None
+        cls = self.request.cls
+        return ProtocolError(
+            cls.symgrad_unwritten, location=class_location(cls),
+            hint="write backward(ctx, ...), with @staticmethod",
+        )  # fmt: skip
 
     def _kept(self) -> State:
         """What is on ctx."""

@@ -256,6 +256,8 @@ class Function(Context):
     """
 
     symgrad_guest: Guest | None = None
+    symgrad_unwritten: str = ""
+    """What goes wrong where no backward is written; empty where it is derived then."""
     symgrad_rewritten: Callable[[Any], Any] | None = None
     """Makes the Function of another rule, where backward is made of one."""
     symgrad_watched: Callable[[Callable[..., None]], Any] | None = None

@@ -85,7 +85,7 @@ def trace_request(
             arg.name for arg in request.tensors
             if arg.spec is not None and arg.spec.dtype is not None and arg.spec.dtype.is_float
         ),
-        derived=not has_backward(request.function),
+        derived=not has_backward(request.function) and all(one.problem is None for one in cases),
         static=request.static,
         source=method_sources(found),
         assumptions=options.request.assumptions,

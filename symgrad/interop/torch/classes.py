@@ -25,6 +25,10 @@ _WRAPPERS = {
 }
 """What torch's own decorators of methods make: ``custom_fwd``, ``custom_bwd``,
 ``once_differentiable``."""
+_UNWRITTEN = (
+    "there is no backward: torch raises NotImplementedError (You must implement either the"
+    " backward or vjp method)"
+)
 
 _known: weakref.WeakKeyDictionary[Any, type[Function]] = weakref.WeakKeyDictionary()
 
@@ -60,7 +64,7 @@ def adapted(cls: Any) -> type[Function]:
 def _adapted(cls: Any) -> type[Function]:
     members: dict[str, Any] = {
         "__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__,
-        "symgrad_guest": GUEST, "symgrad_original": cls,
+        "symgrad_guest": GUEST, "symgrad_original": cls, "symgrad_unwritten": _UNWRITTEN,
     }  # fmt: skip
     for name in (*METHODS, "vjp"):
         raw = inspect.getattr_static(cls, name)
