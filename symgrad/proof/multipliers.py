@@ -57,7 +57,7 @@ class _Factor:
             return self._of_product(node)
         if node.op in ("add", "sub"):
             left, right = map(self.of, node.args)
-            if left is None or right is None:
+            if left is None or right is None or left.dtype != right.dtype:
                 return None
             return left + right if node.op == "add" else left - right
         return self._of_choice(node) if node.op == "where" else None
@@ -75,16 +75,18 @@ class _Factor:
         inner = self.of(left)
         if inner is None:
             return None
-        if node.op == "div":
-            return inner / right
-        return right if left == self.weight else inner * right
+        if node.op == "mul" and left == self.weight:
+            return right
+        if inner.dtype != right.dtype:
+            return None
+        return inner * right if node.op == "mul" else inner / right
 
     def _of_choice(self, node: Node) -> Node | None:
         asked, *arms = node.args
         if self._depends(asked):
             return None
         found = [arm if is_zero(arm) else self.of(arm) for arm in arms]
-        if found[0] is None or found[1] is None:
+        if found[0] is None or found[1] is None or found[0].dtype != found[1].dtype:
             return None
         return node.graph.apply("where", asked, found[0], found[1])
 

@@ -954,10 +954,10 @@ def test_what_compares_a_step_reads_its_value() -> None:
 
 
 class GuardedAcosh(sg.Function):
-    """At its default the limit is a guard, which is no mistake; at greater ones it is a limit."""
+    """Its limit is no guard: it is met."""
 
     @staticmethod
-    def forward(ctx: Any, x: Any, eps: float = 1e-5) -> Any:
+    def forward(ctx: Any, x: Any, eps: float = 0.05) -> Any:
         z = (x * x - 1).sqrt()
         ctx.save_for_backward(z)
         ctx.eps = eps
