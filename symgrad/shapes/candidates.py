@@ -7,8 +7,9 @@ is a number, since torch keeps tensors with ``save_for_backward``; what ``if`` a
 stands in brackets is an index; a shape that is unpacked shows the rank; a mask holds truth values.
 What gets None for its gradient, and is neither saved nor asked anything a tensor is asked, is a
 number; what is compared with None may be None; what is counted to, is an exponent, bounds a slice
-or is taken by ``int``, is positive; what is passed as ``dim`` or ``axis`` is an axis; a bias, and
-what is given one axis more, is no number.
+or is taken by ``int``, is positive; what is passed as ``dim`` or ``axis`` is an axis, as
+``ignore_index`` a label, as ``label_smoothing`` a share; a bias, and what is given one axis more,
+is no number.
 """
 
 from __future__ import annotations
@@ -184,19 +185,29 @@ _COUNT = (*_COUNTS, _CONSTANT, *_priced(_TENSORS, 6))
 _WINDOW = tuple(Candidate(price, value=value) for price, value in enumerate((1, 2, 0, 3)))
 _COUNTED_NUMBER = (_CONSTANT, *_priced(_COUNTS, 1), *_priced(_TENSORS, 6))
 _AXIS = (*_WHOLE, *_priced(_TENSORS, 6))
+_LABELS = (Candidate(0, value=-100), *_priced(_WHOLE, 1))
+"""For the label that counts for nothing: torch's own default first, which is no class."""
+_SHARES = tuple(Candidate(price, value=value) for price, value in enumerate((0.5, 0.0, 1.0)))
+"""For what lies in [0, 1]: torch ignores smoothing by less than nothing."""
+_IGNORED_NUMBER = (_CONSTANT, *_priced(_LABELS, 1))
+_SMOOTHING_NUMBER = (_CONSTANT, *_priced(_SHARES, 1))
 _OPTIONAL = (Candidate(0, value=None), Candidate(1, value=0.5), *_priced(_NUMBER, 4))
 _MASK = (*_priced([one for one in _TENSORS if one.dtype == bool_], -8),
          *_priced([one for one in _TENSORS if one.dtype != bool_], 2))  # fmt: skip
 _WITH_AXES = _priced([one for one in _ANYTHING if one.rank != 0])
 _BY_EVIDENCE = {"number": _NUMBER, "flag": _FLAG_OR_ELSE, "index": _INDEX, "mask": _MASK,
                 "switch": _SWITCH, "count": _COUNT, "counted": _COUNTED_NUMBER, "axis": _AXIS,
-                "window": _WINDOW, "axes": _WITH_AXES, "optional": _OPTIONAL}  # fmt: skip
+                "window": _WINDOW, "axes": _WITH_AXES, "optional": _OPTIONAL,
+                "label": _LABELS, "share": _SHARES, "ignored": _IGNORED_NUMBER,
+                "smoothing": _SMOOTHING_NUMBER}  # fmt: skip
 _COUNTED = re.compile(
     r"(^|_)(num|iters?|iterations?|steps?|times|count|bits?|groups?|levels?|heads?|depth)(_|$)"
 )
 """Names of what is counted to."""
 _WINDOWS = re.compile(r"^(strides?|(output_)?padding|dilations?|groups|kernel_size)$")
 """Names of what places a window: a number, since one number stands for a tuple of them."""
+_IGNORED = re.compile(r"^ignored?_(index|label)$")
+_SMOOTHING = re.compile(r"^(label_)?smoothing$")
 _SWITCHES = re.compile(
     r"^(is|use|has|do|no|return|with|enable)_|_(mode|only)$|^in_?place$|^training$|causal"
     r"|^(un)?signed$|^symmetric$|^keep_?dims?$"
@@ -226,6 +237,12 @@ def _unknown(parameter: Parameter, evidence: str | int) -> Unknown:
     candidates = _PLAIN.get(_annotation(parameter))
     if candidates is _WHOLE and (evidence == "count" or _COUNTED.search(parameter.name)):
         candidates = _COUNTS
+    if evidence in ("", "number") and _IGNORED.search(parameter.name):
+        evidence = "ignored"
+    if evidence in ("", "number") and _SMOOTHING.search(parameter.name):
+        evidence = "smoothing"
+    if candidates is _WHOLE and evidence in ("label", "ignored"):
+        candidates = _LABELS
     if candidates is None:
         if evidence in ("", "axes") and "mask" in parameter.name.lower():
             evidence = "mask"
@@ -499,6 +516,8 @@ def _evidence(function: AnyFunction) -> dict[str, str | int]:
         **dict.fromkeys(sorted(used.axes - used.tensors), "axis"),
         **dict.fromkeys(sorted(used.counts - used.tensors), "count"),
         **dict.fromkeys(sorted(used.optional - used.tensors - saved - indices), "optional"),
+        **dict.fromkeys(sorted(used.labels - used.tensors), "label"),
+        **dict.fromkeys(sorted(used.shares - used.tensors), "share"),
     }
     indexed = dict.fromkeys(sorted(indices), "index")
     with_axes = dict.fromkeys(sorted(used.with_axes), "axes")
@@ -515,6 +534,8 @@ class _Uses:
         self.optional: set[str] = set()
         self.operands: set[str] = set()
         self.with_axes: set[str] = set()
+        self.labels: set[str] = set()
+        self.shares: set[str] = set()
 
     def take(self, node: ast.AST) -> None:
         """One node."""
@@ -545,6 +566,10 @@ class _Uses:
         for keyword in node.keywords:
             if keyword.arg in ("dim", "axis", "dims"):
                 self.axes |= _names(keyword.value)
+            elif keyword.arg == "ignore_index":
+                self.labels |= _names(keyword.value)
+            elif keyword.arg == "label_smoothing":
+                self.shares |= _names(keyword.value)
 
 
 _TENSOR_MODULES = ("torch", "F", "sg", "nn", "functional", "th")

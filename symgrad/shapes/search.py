@@ -241,7 +241,7 @@ class _Search:
         if found.failing and self.guest is not None:
             found = self._as_returned(found)
         if found.raising:
-            found = self._as_read(found)
+            found = self._as_read(self._as_labels(found))
         if not found.failing:
             found = self._with_tensors(found)
         guess = self._presences(found)
@@ -432,6 +432,19 @@ class _Search:
                 chosen[place] = replace(one, rank=rank, price=_price_of(unknown, rank))
         other = None if tuple(chosen) == found.chosen else self._tried(tuple(chosen))
         return found if other is None or other.failing else other
+
+    def _as_labels(self, found: _Trial) -> _Trial:
+        """The same with labels, or a mask, for a tensor of floats that backward refuses as such."""
+        graphs, _ = self._trace(found)
+        refused = graphs is not None and _takes_no_floats(graphs)
+        for at, (unknown, own) in enumerate(zip(self.unknowns, found.chosen, strict=True)):
+            if refused and own.rank is not None and _is_float(own):
+                tried = [self._tried(_put(found.chosen, at, one))
+                         for one in unknown.candidates if one.dtype is not None]  # fmt: skip
+                fitting = [one for one in tried if one and not one.failing and not one.hidden]
+                if fitting:
+                    return min(fitting, key=lambda one: one.price)
+        return found
 
     # -- what backward alone reads
 

@@ -124,6 +124,102 @@ def test_rows_that_are_ignored_do_not_count(mistake: str) -> None:
     assert -100 in point.inputs["target"]
 
 
+class Stated(FUNCTION):
+    """The label that is ignored has no default."""
+
+    missing = False
+
+    @classmethod
+    def forward(cls, ctx: Any, x: Any, t: Any, number: Any) -> Any:
+        ctx.save_for_backward(x, t)
+        ctx.number = number
+        return functional.cross_entropy(x, t, ignore_index=number, reduction="none")
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        x, t = ctx.saved_tensors
+        keep = t != (-100 if cls.missing else ctx.number)
+        hot = functional.one_hot(t.masked_fill(~keep, 0), x.shape[1])
+        return (g * keep).unsqueeze(1) * (x.softmax(1) - hot), None, None
+
+
+class Smoothed(FUNCTION):
+    """The smoothing has no default."""
+
+    missing = False
+
+    @classmethod
+    def forward(cls, ctx: Any, x: Any, t: Any, number: Any) -> Any:
+        ctx.save_for_backward(x, t)
+        ctx.number = number
+        return functional.cross_entropy(x, t, label_smoothing=number, reduction="sum")
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        x, t = ctx.saved_tensors
+        hot = functional.one_hot(t, x.shape[1]) * (1 - ctx.number)
+        hot = hot if cls.missing else hot + ctx.number / x.shape[1]
+        return g * (x.softmax(1) - hot), None, None
+
+
+class Hand(FUNCTION):
+    """The same with ``where``, and an annotation."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, t: Any, ignore_index: int) -> Any:
+        ctx.save_for_backward(x, t)
+        ctx.ignored = ignore_index
+        return functional.cross_entropy(x, t, ignore_index=ignore_index, reduction="sum")
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, t = ctx.saved_tensors
+        keep = t != ctx.ignored
+        hot = functional.one_hot(torch.where(keep, t, torch.zeros_like(t)), x.shape[1])
+        return g * (x.softmax(1) - hot) * keep.unsqueeze(1), None, None
+
+
+def test_a_label_that_is_ignored_is_torchs_own_first() -> None:
+    for cls in (Stated, Hand):
+        report = sg.verify(cls)
+        assert str(report.verdict) == "PROVED", str(report)
+        assert "x[n, m], i64 t[n]," in report.inferred
+        assert "= -100" in report.inferred
+    assert str(sg.verify(type("Wrong", (Stated,), {"missing": True})).verdict) == "REFUTED"
+
+
+def test_smoothing_is_a_share() -> None:
+    """Torch ignores -1, which is not meant by any class."""
+    report = sg.verify(Smoothed)
+    assert str(report.verdict) == "PROVED", str(report)
+    assert "number = -1" not in report.inferred
+    wrong = sg.verify(type("Wrong", (Smoothed,), {"missing": True}))
+    assert str(wrong.verdict) == "REFUTED"
+
+
+class Labelled(FUNCTION):
+    """Any plain number beside labels: floats would do for forward alone."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, t: Any, power: Any) -> Any:
+        ctx.save_for_backward(x, t)
+        ctx.power = int(power)
+        return functional.cross_entropy(x, t, reduction="sum") * 2.0 ** int(power)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, t = ctx.saved_tensors
+        return g * (x.softmax(1) - functional.one_hot(t, x.shape[1])) * 2.0**ctx.power, None, None
+
+
+def test_what_backward_refuses_as_floats_are_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few trials are left once forward has taken floats."""
+    monkeypatch.setattr("symgrad.shapes.search.TRIALS_AFTER_A_TRACE", 1)
+    report = sg.verify(Labelled)
+    assert str(report.verdict) == "PROVED", str(report)
+    assert "i64 t[n]" in report.inferred
+
+
 class Unmasked(FUNCTION):
     """Forward ignores rows, and backward takes each label as it is, as ``one_hot`` asks."""
 
