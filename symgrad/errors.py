@@ -161,6 +161,10 @@ class OperationError(TraceError):
     """An operation of symgrad failed on what it was given: that says nothing of the Function."""
 
 
+class UnreadyError(TraceError):
+    """The program refuses to run here, for what the call has nothing to do with: a set-up."""
+
+
 class UnsupportedOpError(TraceError, NotImplementedError):
     """An operation that is not in the registry yet."""
 
@@ -174,13 +178,13 @@ class CasesError(ControlFlowError):
 
 
 def is_limit(error: SymgradError) -> bool:
-    """Is it about what symgrad cannot trace, so that nothing can be said of the program?
+    """Is it about what symgrad cannot trace or run, so that nothing can be said of the program?
 
     What would be possible for a number, or a multiple of one, is impossible for a symbol alone.
     """
     if isinstance(error, TraceError) and (error.multiple is not None or error.number is not None):
         return True
-    return isinstance(error, (UnsupportedOpError, ControlFlowError, OperationError))
+    return isinstance(error, (UnsupportedOpError, ControlFlowError, OperationError, UnreadyError))
 
 
 class ShapeError(TraceError, ValueError):

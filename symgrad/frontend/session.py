@@ -22,10 +22,12 @@ from symgrad.errors import (
     ShapeError,
     SymgradError,
     TraceError,
+    UnreadyError,
 )
 from symgrad.frontend.caller import frame_location, here, place, user_frame, warn_user
 from symgrad.frontend.demands import Demands
 from symgrad.frontend.facts import OPPOSITE, NeedsDecision, SizeFacts
+from symgrad.frontend.unready import lacks_setup
 from symgrad.interpreters import ATTRIBUTE
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Dim, DimLike
@@ -471,6 +473,11 @@ def as_symgrad_error(error: Exception, stage: str) -> SymgradError:
             error.hint = session.guest.worded(error.hint)
         return error
     text = str(error) or type(error).__name__
+    if stage in ("backward", "jvp") and lacks_setup(error):
+        said = f"{stage} refuses to run here: {type(error).__name__}: {text}"
+        unready = UnreadyError(said, location=location)
+        unready.__cause__ = error
+        return unready
     about_ours = _OURS.search(text) and "'NoneType'" not in text
     kind = TraceError if own and not about_ours else OperationError
     found = kind(f"{stage} raised {type(error).__name__}: {text}", location=location)

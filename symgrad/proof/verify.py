@@ -32,6 +32,7 @@ from symgrad.errors import (
     NotProvedError,
     ShapeError,
     SymgradError,
+    UnreadyError,
     UnsupportedOpError,
     counted,
     is_limit,
@@ -779,6 +780,9 @@ def outcome_of(one: JudgedCase, name: str) -> Judgement | None:
     """The judgement of an input in a case, also where backward gave nothing to judge."""
     if name in one.judgements:
         return one.judgements[name]
+    if isinstance(one.case.problem, UnreadyError):
+        said = f"{one.case.problem.what}, {one.case.problem.location}"
+        return Judgement(Verdict.UNDECIDED, reason=said)
     if one.case.problem is not None:
         verdict = Verdict.UNDECIDED if is_limit(one.case.problem) else Verdict.REFUTED
         return Judgement(verdict, reason=f"{FAILED}: {one.case.problem}")
