@@ -371,14 +371,19 @@ def _for_guesses(request: Request, suggest: bool) -> Report:
         longer = _with_axes_more(request, first, suggest)
         if longer is not None:
             return longer
-    judged, late = {request.guess: first}, list[str]()
+    judged, late, equal = {request.guess: first}, list[str](), set[str]()
     values = [request.static]
     for other in request.guess.others:
         if str(list(judged.values())[-1].verdict) == "REFUTED":
             break
         assert other.guess is not None
         more = other.static not in values and len(values) > 1
-        report, is_late = _beside(request, other, suggest, OTHER_NUMBERS_SHARE if more else 1.0)
+        share = OTHER_NUMBERS_SHARE if more else 1.0
+        report, is_late = (
+            (None, False)  # a condition says that this shape is the inferred one
+            if other.guess.summed in equal
+            else _beside(request, other, suggest, share)
+        )
         if report is None:
             continue
         if more and is_late:
@@ -394,6 +399,7 @@ def _for_guesses(request: Request, suggest: bool) -> Report:
             if fewer is not None and str(fewer.verdict) not in lacking:
                 del judged[other.guess]
                 judged[request.guess] = fewer
+                equal.update(filter(None, [other.guess.summed]))
     return for_guesses(judged, late)
 
 

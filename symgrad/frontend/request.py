@@ -277,7 +277,7 @@ class Guess:
     ``multiples``: the sizes that are multiples because symgrad traces no others, where forward
     takes such.  ``accident``: a mistake at these shapes is a condition for others.
     ``written``: backward makes gradients of just these shapes where a tensor is repeated;
-    ``summed``: it makes a larger one of that tensor, which PyTorch sums.
+    ``summed``: the one of which it makes a larger one, which PyTorch sums.
     ``again``: infers the shapes of another Function, or for more plain values, in the same way.
     """
 
@@ -296,7 +296,7 @@ class Guess:
     multiples: tuple[str, ...] = ()
     accident: bool = False
     written: bool = False
-    summed: bool = False
+    summed: str = ""
     resized: Callable[[], Iterator[Request]] | None = None
     again: Callable[[AnyFunction, Mapping[str, Any]], Request] | None = None
 

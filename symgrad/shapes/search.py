@@ -105,8 +105,8 @@ from symgrad.shapes.sizes import (
 T = TypeVar("T")
 ODD_PRICE = 2
 FAILING_PRICE = 100
-MOST_SUMMED = 2
-"""Tensors that are judged where PyTorch sums a gradient that is larger."""
+MOST_SUMMED = 9
+"""Shapes of repeated tensors that are judged where PyTorch sums a gradient that is larger."""
 RAISING_PRICE = 10
 """Of a backward that raises, beside one whose gradients do not fit: it makes none."""
 NUMBER_PRICE = 2 * FAILING_PRICE
@@ -250,9 +250,9 @@ class _Search:
             if found.failing
             else [self._marked(one, accident=True) for one in self._uneven(found)[0]]
         )
+        ranks = list(self._others(found))
         others = [
-            self._marked(other, accident=self._leaves_labels(found, other))
-            for other in self._others(found)
+            self._marked(other, accident=self._leaves_labels(found, other)) for other in ranks
         ]
         untied = self.untied.get((found.chosen, found.specs), found)
         if untied.specs != found.specs:
@@ -262,7 +262,7 @@ class _Search:
             if found.failing
             else [
                 self._marked(one, written=not summed, summed=summed)
-                for one, summed in self._repeated(found)
+                for one, summed in self._repeated(found, ranks)
             ]
         )
         longer = [] if found.failing else [
@@ -920,39 +920,41 @@ class _Search:
 
         yield from sorted(found, key=order)
 
-    def _repeated(self, found: _Trial) -> Iterator[tuple[_Trial, bool]]:
-        """The same with a tensor that is repeated along an axis; and does PyTorch sum its gradient?
+    def _repeated(self, found: _Trial, others: Sequence[_Trial]) -> Iterator[tuple[_Trial, str]]:
+        """The same with a tensor that is repeated along an axis; its name if torch sums.
 
         It has the size 1 there, or lacks axes in front, beside a tensor of the shape found.
-        Backward is written for it where each gradient has the shape of its argument, and something
-        is done for it that is not done for the shape found.  Where the gradient of the tensor alone
-        is larger, one such shape of the tensor is enough.
+        Backward is written for it where no other gradient is larger than its argument, and
+        something is done for it that is not done for the shape found.  Else three such shapes of
+        each tensor are enough: with the size 1 in front or last, and with fewer axes.  With more
+        axes than were found, backward may be written for fewer of them.
         """
-        shapes = Counter(spec.dims for spec in found.specs if spec is not None)
-        usual, left = None, MOST_SUMMED
-        for at, (one, spec) in enumerate(zip(found.chosen, found.specs, strict=True)):
-            if not (_is_float(one) and one.rank and spec) or shapes[spec.dims] < 2:
-                continue
-            summed = False
-            for dims in _repeatable(spec.dims):
-                price = _price_of(self.unknowns[at], len(dims))
-                other = replace(
-                    found,
-                    chosen=_put(found.chosen, at, replace(one, rank=len(dims), price=price)),
-                    specs=_put(found.specs, at, replace(spec, dims=dims)),
-                )
-                graphs, _ = self._trace(other)
-                if graphs is None or _refusal(graphs) is not None or _problem(graphs) is not None:
+        longer = [one for one in others if _axes(one) > _axes(found) and one.kinds == found.kinds]
+        summed = list[tuple[_Trial, str]]()
+        for trial in (found, *longer[:1]):
+            usual, own = None, Counter(spec.dims for spec in trial.specs if spec is not None)
+            for at, (one, spec) in enumerate(zip(trial.chosen, trial.specs, strict=True)):
+                if not (_is_float(one) and one.rank and spec) or own[spec.dims] < 2:
                     continue
-                larger = _larger(graphs)
-                if larger == {self.unknowns[at].name} and left and not summed:
-                    summed, left = True, left - 1
-                    yield other, True
-                if larger:
-                    continue
-                usual = usual or _done(self._trace(found)[0])
-                if _done(graphs) - usual:
-                    yield other, False
+                for dims in _repeatable(spec.dims):
+                    price = _price_of(self.unknowns[at], len(dims))
+                    other = replace(
+                        trial,
+                        chosen=_put(trial.chosen, at, replace(one, rank=len(dims), price=price)),
+                        specs=_put(trial.specs, at, replace(spec, dims=dims)),
+                    )
+                    graphs, _ = self._trace(other)
+                    if graphs is None or _refusal(graphs) or _problem(graphs):
+                        continue
+                    larger = _larger(graphs)
+                    if not larger <= {self.unknowns[at].name}:
+                        continue
+                    usual = usual or _done(self._trace(trial)[0])
+                    if _done(graphs) - usual:
+                        yield other, ""
+                    elif larger and trial is found and dims in _shown(spec.dims):
+                        summed.append((other, self.unknowns[at].name))
+        yield from summed[:MOST_SUMMED]
 
     def _uneven(self, found: _Trial) -> tuple[list[_Trial], bool]:
         """The same at a number that is no multiple, and whether forward takes such."""
@@ -979,7 +981,7 @@ class _Search:
         return every, taken
 
     def _marked(
-        self, trial: _Trial, *, accident: bool = False, written: bool = False, summed: bool = False
+        self, trial: _Trial, *, accident: bool = False, written: bool = False, summed: str = ""
     ) -> Request:
         """The request for a trial, with what ``Guess`` says of it."""
         request = self._found(trial)
@@ -1340,6 +1342,16 @@ def _divides_by_zero(graphs: FunctionGraphs) -> bool:
     )
 
 
+def _axes(trial: _Trial) -> int:
+    return sum(one.rank or 0 for one in trial.chosen)
+
+
+def _shown(shape: tuple[Dim, ...]) -> list[tuple[Dim, ...]]:
+    """Of shapes that are repeated to one: the size 1 in front or last, and an axis less."""
+    one = Dim.of(1)
+    return [(one, *shape[1:]), (*shape[:-1], one), shape[1:]]
+
+
 def _repeatable(shape: tuple[Dim, ...]) -> Iterator[tuple[Dim, ...]]:
     """Shapes that are repeated to one: an axis of size 1, or axes in front left out."""
     one = Dim.of(1)
@@ -1436,13 +1448,14 @@ def _larger(graphs: FunctionGraphs) -> set[str]:
 
 def _refusal(graphs: FunctionGraphs) -> SymgradError | None:
     """What forward raises for all sizes but a few numbers; None where it takes more."""
-
-    def is_few(conditions: Sequence[SizeCondition]) -> bool:
-        return any(one.relation == "==" and one.right.constant is not None for one in conditions)
-
-    if not all(is_few(case.conditions) for case in graphs.cases):
+    if not all(_is_few(case.conditions) for case in graphs.cases):
         return None
-    return next((one.reason for one in graphs.refused if not is_few(one.conditions)), None)
+    return next((one.reason for one in graphs.refused if not _is_few(one.conditions)), None)
+
+
+def _is_few(conditions: Sequence[SizeCondition]) -> bool:
+    """Do they hold for a number alone in the place of a size?"""
+    return any(one.relation == "==" and one.right.constant is not None for one in conditions)
 
 
 def _single(graphs: FunctionGraphs) -> int:
@@ -1479,21 +1492,21 @@ def _summed(graphs: FunctionGraphs) -> frozenset[str]:
 
 
 def _done(graphs: FunctionGraphs | None) -> Counter[str]:
-    """How often gradients are made by each operation that makes fewer elements.
+    """How often gradients are made by each operation that computes, where it is done most often.
 
-    Of several cases, the least: what is done for some sizes alone does not count.
+    What is done for a few sizes alone does not count.
     """
-    found: Counter[str] | None = None
+    found: Counter[str] = Counter()
     for case in graphs.cases if graphs is not None else ():
-        roots = [one.node for one in case.gradients if one.node is not None]
-        done = Counter(node.op for node in ancestors(roots) if _takes_back(node))
-        found = done if found is None else found & done
-    return found or Counter()
+        if not _is_few(case.conditions):
+            roots = [one.returned for one in case.gradients if one.returned is not None]
+            found |= Counter(node.op for node in ancestors(roots) if _computes(node))
+    return found
 
 
-def _takes_back(node: Node) -> bool:
-    """Does it make one element of several, or leave some out?"""
-    return get(node.op).kind in ("reduction", "contraction", "indexing") or node.op == "slice"
+def _computes(node: Node) -> bool:
+    """Does it make other elements, or leave some out?"""
+    return get(node.op).kind not in ("source", "movement") or node.op == "slice"
 
 
 def _tensors(nodes: Iterable[Node]) -> set[str]:

@@ -559,9 +559,75 @@ def test_a_backward_that_is_written_for_equal_shapes_is_judged_for_these() -> No
     """The gradient of y may be larger, and is summed; that of x is wrong where x is repeated."""
     report = judged(Mse)
     assert str(report.verdict) == "PROVED"
+    summed = ["x[n, m], y[1, m]", "x[n, m], y[n, 1]", "x[n, m], y[m]"]
+    assert list(report.beside)[-3:] == summed
     assert "y[1, m] (PROVED; PyTorch sums a larger gradient)" in report.inferred
     (condition,) = report.conditions
     assert "(the gradients of x and y are wrong for x[1, n], y[m, n])" in condition.text
+
+
+def expanded(g: Any, y: Any) -> Any:
+    return g.sum(0).expand_as(g) if y.dim() == 1 and g.dim() == 2 else g
+
+
+def divided(g: Any, y: Any) -> Any:
+    return g / g.shape[0] if y.shape != g.shape else g
+
+
+def cut(g: Any, y: Any) -> Any:
+    return g[..., :1] if y.shape[-1] == 1 and g.shape[-1] != 1 else g
+
+
+def averaged(g: Any, y: Any) -> Any:
+    for axis in range(g.dim()):
+        if y.dim() == g.dim() and y.shape[axis] == 1 and g.shape[axis] > 1:
+            g = g.mean(axis, keepdim=True)
+    return g
+
+
+def of_three_axes(g: Any, y: Any) -> Any:
+    return g.sum(0).mean(0) if g.dim() == 3 and y.dim() == 1 else g
+
+
+def as_it_is(g: Any, y: Any) -> Any:
+    return g
+
+
+def added_product(back: Any) -> Any:
+    """The last of three operands is treated in a way of its own where it is repeated."""
+
+    class AddedProduct(FUNCTION):
+        @staticmethod
+        def forward(ctx: Any, a: Any, b: Any, c: Any) -> Any:
+            ctx.save_for_backward(b, c)
+            return a + b * c
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            b, c = ctx.saved_tensors
+            return g, g * c, back(g * b, c)
+
+    return AddedProduct
+
+
+@pytest.mark.parametrize(
+    ("back", "shapes"),
+    [
+        (expanded, "a[n, m], b[n, m], c[m]"), (divided, "a[n, m], b[n, m], c[1, m]"),
+        (cut, "a[n, m], b[n, m], c[n, 1]"), (averaged, "a[n, m], b[n, m], c[1, m]"),
+        (of_three_axes, "a[n, m, k], b[n, m, k], c[k]"),
+    ],
+)  # fmt: skip
+def test_a_mistake_for_repeated_operands_alone_is_refuted(back: Any, shapes: str) -> None:
+    report = judged(added_product(back))
+    assert (str(report.verdict), report.guessed) == ("REFUTED", shapes)
+
+
+def test_each_operand_is_judged_where_torch_sums_its_gradient() -> None:
+    report = judged(added_product(as_it_is))
+    assert (str(report.verdict), report.conditions) == ("PROVED", ())
+    repeated = {f"c[{shape}]" for shape in ("1, m", "n, 1", "m")}
+    assert {f"a[n, m], b[n, m], {one}" for one in repeated} <= set(report.beside)
 
 
 class Factor(FUNCTION):

@@ -100,8 +100,8 @@ class Guess(Protocol):
         """More general shapes that forward takes, but backward does not; or nothing."""
 
     @property
-    def summed(self) -> bool:
-        """Does PyTorch sum the gradient of a repeated tensor?"""
+    def summed(self) -> str:
+        """The repeated tensor of which PyTorch sums the gradient; or nothing."""
 
     @property
     def refused(self) -> Mapping[str, str]:
