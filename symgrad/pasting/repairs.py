@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ from symgrad.frontend.request import AnyFunction, Kind, parameters
 from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Node
 from symgrad.pasting import patch
+from symgrad.pasting.dropped import left_out
 from symgrad.pasting.patch import Edit, Method, Snippet, changed
 from symgrad.pasting.reach import (
     from_the_end,
@@ -40,7 +42,7 @@ from symgrad.pasting.slips import Failure, failure
 from symgrad.pasting.tokens import token_edits
 from symgrad.proof.repair.suggest import Offer, Scope, Spell
 from symgrad.proof.repair.trials import Trials
-from symgrad.proof.report.records import Condition, Finding, InputReport, Repaired, Report
+from symgrad.proof.report.records import Condition, Diff, Finding, InputReport, Repaired, Report
 from symgrad.proof.report.verdict import Verdict
 from symgrad.proof.verify import VerifyOptions, proved_under, subject_of, verify_function
 from symgrad.proof.words.code import CodeWriter
@@ -51,6 +53,7 @@ _BY_PLACE = (Kind.POSITIONAL_ONLY, Kind.POSITIONAL_OR_KEYWORD)
 LONG = 64
 """Characters of an expression; a longer one gets a variable of its own."""
 Whole = Callable[[AnyFunction], Report]
+Accepts = Callable[[AnyFunction], Report | None]
 
 
 @dataclass(frozen=True)
@@ -113,18 +116,16 @@ def verify_and_repair(
     accepts = _accepts(report, wrong, whole, pasting.function)
     kept = [one.name for one in report.inputs.values() if one.verdict is Verdict.PROVED]
 
-    def repair() -> str:
+    def repair() -> Diff:
         with suppress(Exception, TimeUp), limited(VERDICT_SECONDS):  # then there is no diff
             return pasting.diff(wrong, kept, accepts, written=written)
-        return ""
+        return Diff()
 
     return replace(report, repair=repair)
 
 
-def _accepts(
-    report: Report, wrong: Sequence[str], whole: Whole, function: AnyFunction
-) -> Callable[[AnyFunction], bool]:
-    """Is a changed Function right, and worse nowhere?
+def _accepts(report: Report, wrong: Sequence[str], whole: Whole, function: AnyFunction) -> Accepts:
+    """The report on a changed Function that is right, and worse nowhere; None for any other.
 
     What was ``wrong`` is PROVED then; all else is judged as ``function`` is as a whole, and what
     the report proves it proves under nothing more.
@@ -142,10 +143,10 @@ def _accepts(
         known = [one.verdict for one in before().protocol if one.name == after.name]
         return after.verdict <= (known or [Verdict.PROVED])[0]
 
-    def accepts(changed: AnyFunction) -> bool:
+    def accepts(changed: AnyFunction) -> Report | None:
         try:
             after = whole(changed)
-            return (
+            right = (
                 after.inputs.keys() >= {*wrong}
                 and all(
                     bool(one) if name in wrong else kept(name, one)
@@ -154,9 +155,48 @@ def _accepts(
                 and all(bool(finding) or held(finding) for finding in after.protocol)
             )
         except (SymgradError, ArithmeticError, TypeError, ValueError):
-            return False
+            return None
+        return after if right else None
 
     return accepts
+
+
+def _scope(after: Report, wrong: Sequence[str]) -> tuple[str, ...]:
+    """What repaired gradients were proved for, where that is less than all that can be passed."""
+    chosen = dict(after.values)
+
+    def shapes(text: str) -> str:
+        for name, values in chosen.items():
+            for value in values.split(" or "):
+                text = re.sub(rf"(, |^){re.escape(f'{name} = {value}')}(?=, |$)", "", text)
+        return text
+
+    proved = [text for text, verdict in after.beside.items() if verdict == str(Verdict.PROVED)]
+    inferred = dict.fromkeys(shapes(text) for text in (after.guessed, *proved) if text)
+    if not (inferred or after.given):
+        return ()
+    about = " or ".join(inferred) or "the shapes that are stated"
+    given = [f"{name} = {value}" for name, value in after.values]
+    under = f" if {' and '.join(given)}" if given else ""
+    under += "".join(f", for {text}" for text in after.quantified)
+    under += f", with {' or '.join(after.presences)}" if after.presences else ""
+    found = [f"proved for {about}{under}; other shapes and values were not judged"]
+    conditions = [
+        one for name in wrong for one in after.inputs[name].conditions if not one.excepted
+    ]
+    return (*found, *(f"if {one}" for one in dict.fromkeys(conditions)))
+
+
+def _narrow(after: Report) -> dict[str, str]:
+    """The arguments that have one value, or are absent, wherever a report is PROVED."""
+    found = {name: text for name, text in after.values if " or " not in text}
+    parts = [part for text in after.presences for part in text.split(", ")]
+    named = {
+        word: [name for part in parts if part.endswith(f" {word}")
+               for name in part.removesuffix(f" {word}").split(" and ")]
+        for word in ("given", "absent")
+    }  # fmt: skip
+    return found | {name: "None" for name in named["absent"] if name not in named["given"]}
 
 
 def _is_kept(before: InputReport | None, after: InputReport) -> bool:
@@ -178,12 +218,14 @@ def _with_one_name(
     assert new is not None
     wrong = [one.name for one in report.inputs.values() if one.verdict is Verdict.REFUTED]
 
-    def repair() -> str:
+    def repair() -> Diff:
         with suppress(Exception, TimeUp), limited(VERDICT_SECONDS):  # then there is no diff
             made = changed(pasting.function, {"backward": new})
-            if made is not None and _accepts(report, wrong, whole, pasting.function)(made):
-                return patch.difference([(own, new)])
-        return ""
+            accepts = _accepts(report, wrong, whole, pasting.function)
+            after = accepts(made) if made is not None else None
+            if after is not None:
+                return Diff(patch.difference([(own, new)]), _scope(after, wrong))
+        return Diff()
 
     return replace(report, repair=repair)
 
@@ -493,9 +535,8 @@ class Pasting:
     # -- the diff
 
     def diff(
-        self, wrong: Sequence[str], kept: Sequence[str], accepts: Callable[[AnyFunction], bool],
-        *, written: bool,
-    ) -> str:  # fmt: skip
+        self, wrong: Sequence[str], kept: Sequence[str], accepts: Accepts, *, written: bool
+    ) -> Diff:
         """A unified diff of the user's file with a repair of each wrong gradient, or nothing.
 
         ``kept``: the gradients that are right, and stay so.  ``accepts``: is a changed Function
@@ -504,28 +545,49 @@ class Pasting:
         assigned, if it is assigned once, or where it is returned.
         """
         if "backward" not in vars(class_of(self.function)):
-            return ""
-        edited = self._edited_slip(wrong, kept, accepts)
-        if edited is not None:
-            return patch.difference([(self._own("backward"), edited)])
+            return Diff()
+        edited, after = self._edited_slip(wrong, kept, accepts)
+        refused = ""
+        if edited is not None and after is not None:
+            refused = self._refusal(edited, after)
+            if not refused:
+                text = patch.difference([(self._own("backward"), edited)])
+                return Diff(text, _scope(after, wrong))
         if not written:
-            return ""
+            return Diff(refused=refused)
         for names, in_place in self._ways():
             methods = self._methods(names, in_place=in_place)
             made = None if methods is None else changed(self.function, methods)
-            if made is not None and accepts(made):
-                return patch.difference(
-                    [(self._own(name), method) for name, method in (methods or {}).items()]
-                )
-        return ""
+            after = accepts(made) if made is not None else None
+            if after is None or methods is None:
+                continue
+            refused = self._refusal(methods["backward"], after)
+            if not refused:
+                text = patch.difference([(self._own(name), new) for name, new in methods.items()])
+                return Diff(text, _scope(after, wrong))
+        return Diff(refused=refused)
+
+    def _refusal(self, after: Method, report: Report) -> str:
+        """Why a repair is none for all calls: it leaves out what others need; empty for nothing."""
+        narrow = _narrow(report)
+        if self.backward is None or not narrow:
+            return ""
+        names = left_out(self.forward, self.backward, after, narrow)
+        if not names:
+            return ""
+        values = " and ".join(f"{name} = {narrow[name]}" for name in names)
+        return (
+            f"the repair in the report is proved for {values} alone, and leaves out what backward"
+            f" does for other values: write it into the branch for {values}"
+        )
 
     def _edited_slip(
-        self, wrong: Sequence[str], kept: Sequence[str], accepts: Callable[[AnyFunction], bool]
-    ) -> Method | None:
-        """Backward with the edit of one token that makes it right; None where none is found."""
-        found: Method | None = None
+        self, wrong: Sequence[str], kept: Sequence[str], accepts: Accepts
+    ) -> tuple[Method | None, Report | None]:
+        """Backward with the edit of one token that makes it right, and the report on it."""
+        found: tuple[Method | None, Report | None] = None, None
         if self.backward is None:
-            return None
+            return found
         try:
             with limited(SLIP_SECONDS):
                 known = self._truth(wrong)
@@ -533,8 +595,9 @@ class Pasting:
                     made = changed(self.function, {"backward": method})
                     if made is None or not self._fits(made, known):
                         continue
-                    if self._fits(made, self._truth(kept)) and accepts(made):
-                        found = method
+                    after = accepts(made) if self._fits(made, self._truth(kept)) else None
+                    if after is not None:
+                        found = method, after
                         break
         except TimeUp:
             check()  # was it the limit of the verdict?

@@ -127,8 +127,14 @@ class Judged:
 
     @property
     def diff(self) -> str:
-        """A unified diff that repairs the backward; empty where there is none."""
-        return self.report.diff if self.report is not None else ""
+        """A unified diff that repairs the backward; empty where there is none.
+
+        Lines that ``patch`` skips say what it was proved for.
+        """
+        made = self.report.made if self.report is not None else None
+        if made is None or not made.text:
+            return ""
+        return "".join(f"# {line}\n" for line in made.scope) + made.text
 
     @property
     def no_diff(self) -> str:
@@ -138,6 +144,8 @@ class Judged:
             return ""
         if self.verdict != "REFUTED":
             return "nothing is refuted" if self.verdict == "UNDECIDED" else "it is a surrogate"
+        if report.made.refused:
+            return report.made.refused
         said = ["the time limit stopped the search"] if report.timed_out else []
         said += [_unrepaired(one) for one in report.inputs.values() if not one.verdict]
         said += [
@@ -335,7 +343,7 @@ class Asked:
             raise wrong
         if self.suggest and one.report is not None:
             with _surrounded(function, one.declared, self.references):
-                _ = one.report.diff  # made now, so that what the program prints comes in its place
+                _ = one.report.made  # made now, so that what the program prints comes in its place
         return replace(one, seconds=processor_time() - started)
 
 
@@ -411,8 +419,8 @@ def _sent(one: Judged, suggest: bool) -> Sent:
     """Without graphs, and without what is made on demand."""
     report = one.report
     if report is not None:
-        diff = report.diff if suggest else ""
-        report = replace(report, details={}, repair=partial(str, diff) if diff else None)
+        made = partial(replace, report.made) if suggest else None
+        report = replace(report, details={}, repair=made)
     return Sent(report, bare(one.error) if one.error is not None else None, one.guess, one.seconds)
 
 

@@ -181,6 +181,19 @@ class Repaired:
     asks: bool = False
 
 
+@dataclass(frozen=True)
+class Diff:
+    """A unified diff of the user's file.
+
+    ``scope``: a line for each that says what it was proved for.  ``refused``: why there is none
+    though a repair is known.
+    """
+
+    text: str = ""
+    scope: tuple[str, ...] = ()
+    refused: str = ""
+
+
 @dataclass(frozen=True, eq=False)
 class Report(HasVerdict):
     """The verdict on a Function; printing it shows what a person wants to read.
@@ -214,16 +227,21 @@ class Report(HasVerdict):
     seconds: float = 0.0
     timed_out: bool = False
     details: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
-    repair: Callable[[], str] | None = field(default=None, repr=False, compare=False)
+    repair: Callable[[], Diff] | None = field(default=None, repr=False, compare=False)
     repaired: Repaired | None = field(default=None, repr=False, compare=False)
 
-    @cached_property
+    @property
     def diff(self) -> str:
         """A unified diff of the user's file after which what is refuted here is PROVED.
 
         Empty where nothing is refuted, or where no repair could be written into the file.
         """
-        return self.repair() if self.repair is not None else ""
+        return self.made.text
+
+    @cached_property
+    def made(self) -> Diff:
+        """The diff, with what it was proved for, or why there is none."""
+        return self.repair() if self.repair is not None else Diff()
 
     @property
     def verdict(self) -> Verdict:
