@@ -51,6 +51,57 @@ def test_nothing_is_named_where_forward_is_smooth(forward: str) -> None:
     assert kinks(forward) == set()
 
 
+# a weight where a label is one value, which backward forgets: no matter what else is known of it
+FORGOTTEN: dict[str, tuple[str, str, dict[str, str]]] = {
+    "any number": ("x * sg.where(t == 1, w, 1.0)", "g", {}),
+    "constant": ("x * (1 + w * (t == 1).to(x.dtype))", "g", {"t": "constant"}),
+    "constant, a mask": ("x * (t != 255).to(x.dtype)", "g", {"t": "constant"}),
+    "a value that no double is": ("x * sg.where(t * 3 == 1, w, 1.0)", "g", {}),
+    "a small change": ("x * sg.where(t == 1, 1.00001, 1.0)", "g", {}),
+    "nothing at one element": ("(x - x.mean()) * sg.where(t == 1, w, 1.0)", "g - g.mean()", {}),
+}
+
+
+@pytest.mark.parametrize("case", FORGOTTEN)
+def test_a_jump_at_a_value_is_named_whatever_it_is_by(case: str) -> None:
+    forward, backward, assume = FORGOTTEN[case]
+    text = class_text("Judged", forward, f"{backward}, None, None", "xtw")
+    known = {"w": "constant", **assume}
+    found = sg.verify(class_of("Judged", text, sg), "n", "n", "", assume=known, suggest=False)
+    assert found.inputs["x"].verdict == sg.PROVED, str(found)
+    assert [one for one in found.inputs["x"].conditions if one.kind == "kink"], str(found)
+
+
+def test_nothing_is_named_where_a_constant_goes_on_smoothly() -> None:
+    text = class_text("Judged", "sg.where(t == 0, 0.0, t * x)", "t * g, None", "xt")
+    assume = {"t": "constant"}
+    found = sg.verify(class_of("Judged", text, sg), "n", "n", assume=assume, suggest=False)
+    assert found.verdict == sg.PROVED, str(found)
+    assert not [one for one in found.conditions if one.kind == "kink"], str(found)
+
+
+class Weighted(sg.Function):
+    """Backward forgets the weight of what is labelled 1."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, t: Any, w: float = 3.0) -> Any:
+        ctx.save_for_backward(x, t)
+        return sg.where(t == 1, w, 1.0) * x * t
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, t = ctx.saved_tensors
+        return g * t, g * x, None
+
+
+def test_a_jump_to_an_argument_is_named_for_all_its_values() -> None:
+    found = sg.verify(Weighted, "n", "n", suggest=False)
+    assert found.verdict == sg.PROVED
+    assert found.quantified == ("all real w",)
+    for name in "xt":
+        assert "t == 1" in [one.text for one in found.inputs[name].conditions], str(found)
+
+
 def test_numbers_that_are_declared_binary_meet_no_threshold() -> None:
     text = class_text("Judged", "x * x + (y > 0.5).to(x.dtype)", "2 * g * x, None", "xy")
     specs, assume = ("n", "n"), {"y": "binary"}

@@ -322,9 +322,13 @@ _SIMPLE = (1, -1, 2, -2, 3, Fraction(1, 2), Fraction(-1, 2), Fraction(3, 2), Fra
 
 
 def simple_point(subject: Subject, sizes: Mapping[str, int], variant: int) -> Point:
-    """A point of small rationals, as generic as they allow."""
+    """A point of small rationals, as generic as they allow.
+
+    Where an input has one element, that is another number in each third variant.
+    """
     random = np.random.default_rng((variant, *sizes.values()))
     simple = np.array([int(Fraction(v) * DENOMINATOR) for v in _SIMPLE], dtype=np.int64)
+    simple = np.roll(simple, -(variant // 3))
     drawn = subject.sampler.point(sizes, variant)
     numerators = {}
     for name, sampled in drawn.numerators.items():

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -40,13 +41,16 @@ SMOOTH = 1e-9
 """Relative differences of derivatives below it come from the step."""
 WRONG = 1e-6
 EXACT = 1e-50
-ON_SET, NEAR, JUMP = 1e-9, 1e-7, 1e-4
-"""In doubles: what counts as equal, a step aside, and a change that no step explains."""
+ON_SET, NEAR, NEARER, JUMP = 1e-9, 1e-7, 1e-20, 1e-11
+"""What counts as equal, steps aside in doubles and in 60 digits, and what is no rounding."""
 ASIDE, BEND = 1e-5, 1e-2
 """In doubles: the step of a slope to one side, and a difference of slopes that no step explains."""
 POINTS = 6
 """At how many points of a set a gradient is looked at."""
-_BOUNDS = ("interval", "positive", "nonnegative", "negative")
+SPREAD = 12
+"""At how many points of a set forward is looked at for a jump."""
+_BOUNDS: tuple[str, ...] = ("interval", "positive", "nonnegative", "negative")
+_FREE: tuple[str, ...] = (*_BOUNDS, "constant", "plain")
 
 
 @dataclass(frozen=True)
@@ -91,17 +95,24 @@ def broken(subject: Subject, node: Node, value: Fraction | Node) -> bool:
     """Does forward jump at some point at which ``node`` is ``value``?
 
     Doubles tell that it does not; where they see a jump, 60 digits tell whether it was rounding.
+    Where no such point is found, nothing shows that it does not jump.
     """
     comparable = not isinstance(value, Node) or value.shape == node.shape
     if len(subject.everything.nodes) > BOUNDARY_NODES or not comparable:
         return True
-    for point in islice(points(subject, node, value), POINTS):
+    seen = False
+    for point in islice(points(subject, node, value, spread=True), SPREAD):
         with suppress(DomainError):
-            if _jumps_at(subject, subject.evaluate_double(point), node, value):
+            at = subject.evaluate_double(point)
+            if _gap_at(at, node, value) > 0:
+                continue  # what is chosen on the set is not chosen here
+            if _jumps_at(subject, at, NEAR):
                 with mpmath.workdps(DIGITS):
-                    if _jumps_at(subject, subject.evaluate_precise(point), node, value):
+                    at = subject.evaluate_precise(point)
+                    if _gap_at(at, node, value) or _jumps_at(subject, at, mpmath.mpf(NEARER)):
                         return True
-    return False
+            seen = True
+    return not seen
 
 
 def bent(subject: Subject, node: Node, value: Fraction | Node) -> bool:
@@ -133,12 +144,14 @@ def _everywhere(subject: Subject, at: Evaluation) -> dict[str, Array]:
     }  # fmt: skip
 
 
-def _jumps_at(subject: Subject, at: Evaluation, node: Node, value: Fraction | Node) -> bool:
-    if _gap_at(at, node, value) > ON_SET:
-        return False
-    along = _everywhere(subject, at)
-    beside = [at.differences.moved(along, step) for step in (NEAR, -NEAR)]
-    return any(abs(one - at.objective) > JUMP * (1 + abs(at.objective)) for one in beside)
+def _jumps_at(subject: Subject, at: Evaluation, step: Any) -> bool:
+    """Is the limit from a side, on a straight line, another value?"""
+    along, least = _everywhere(subject, at), JUMP * (1 + abs(at.objective))
+    for side in (step, -step):
+        far, near = (at.differences.moved(along, by) for by in (side, side / 2))
+        if not abs(2 * near - far - at.objective) <= least:
+            return True
+    return False
 
 
 def _gap_at(at: Evaluation, node: Node, value: Fraction | Node) -> float:
@@ -221,14 +234,18 @@ def _moved(
 # -- points of a set
 
 
-def points(subject: Subject, node: Node, value: Fraction | Node) -> Iterator[Point]:
+def points(
+    subject: Subject, node: Node, value: Fraction | Node, *, spread: bool = False
+) -> Iterator[Point]:  # fmt: skip
     """Points at which ``node`` may be ``value`` at some element, found in doubles.
 
+    ``spread``: at most two of each base, and what the node does not read is no small number: small
+    numbers are equal by chance, and cancel.
     The sampler keeps them, for the modes in which they were drawn.
     """
     sampler = subject.sampler
-    key = node, value, tuple(sampler.modes.items())
-    found, rest = sampler.solved.setdefault(key, ([], _points(subject, node, value)))
+    key = node, value, tuple(sampler.modes.items()), spread
+    found, rest = sampler.solved.setdefault(key, ([], _points(subject, node, value, spread)))
     for place in itertools.count():
         if place == len(found):
             try:
@@ -241,7 +258,9 @@ def points(subject: Subject, node: Node, value: Fraction | Node) -> Iterator[Poi
         yield found[place]
 
 
-def _points(subject: Subject, node: Node, value: Fraction | Node) -> Iterator[Point]:
+def _points(
+    subject: Subject, node: Node, value: Fraction | Node, spread: bool
+) -> Iterator[Point]:  # fmt: skip
     own = bare(value) if isinstance(value, Node) else None
     if (
         own is not None
@@ -253,15 +272,29 @@ def _points(subject: Subject, node: Node, value: Fraction | Node) -> Iterator[Po
         str(one.attributes["name"]) for one in Evaluator(_nodes(node, value)).nodes
         if one.op == "input" and one.dtype.is_float
     ]  # fmt: skip
-    for sizes in subject.sampler.small_choices(BOUNDARY_SHAPES):
-        for variant in range(2):
-            with suppress(Unsatisfiable, DomainError):
-                base = simple_point(subject, sizes, variant)
-                yield from _solved(subject, node, value, names, base)
-    for sizes in subject.sampler.small_choices(BOUNDARY_SHAPES):
+    shapes = subject.sampler.small_choices(BOUNDARY_SHAPES)
+    if not spread:
+        made, most, free = simple_point, None, _BOUNDS
+        bases = [(sizes, variant) for sizes in shapes for variant in range(2)]
+    else:
+        made, most, free = partial(_apart, names), 2, _FREE
+        bases = [(shapes[i % len(shapes)], 3 * i) for i in range(SPREAD)] if shapes else []
+    for base in bases:
         with suppress(Unsatisfiable, DomainError):
-            base = simple_point(subject, sizes, 0)
-            yield from _constant(subject, node, value, names, base)
+            point = made(subject, *base)
+            yield from islice(_solved(subject, node, value, names, point, free), most)
+    for sizes in shapes:
+        with suppress(Unsatisfiable, DomainError):
+            yield from _constant(subject, node, value, names, made(subject, sizes, 0), free)
+
+
+def _apart(
+    names: Sequence[str], subject: Subject, sizes: Mapping[str, int], variant: int
+) -> Point:  # fmt: skip
+    """A point of which only the inputs ``names`` are small rationals."""
+    simple, drawn = simple_point(subject, sizes, variant), subject.sampler.point(sizes, variant)
+    own = {name: simple.numerators[name] for name in names}
+    return replace(drawn, numerators={**drawn.numerators, **own})
 
 
 def _nodes(node: Node, value: Fraction | Node) -> list[Node]:
@@ -282,7 +315,12 @@ class _Gap:
 
 
 def _solved(
-    subject: Subject, node: Node, value: Fraction | Node, names: list[str], base: Point
+    subject: Subject,
+    node: Node,
+    value: Fraction | Node,
+    names: list[str],
+    base: Point,
+    free: Collection[str],
 ) -> Iterator[Point]:
     """One element of an input is moved until one element of the node is the value."""
     gap = _Gap(node, value, base)
@@ -300,7 +338,7 @@ def _solved(
                     gap.of(_with(base, name, place, x))[target]
                 )
             )
-            if root is not None and _allowed(subject, name, root):
+            if root is not None and _allowed(subject, name, root, free):
                 yield _with(base, name, place, root)
 
 
@@ -324,14 +362,19 @@ _FINE = frozenset(n for n in range(1, 1001) if DENOMINATOR % n == 0)
 
 
 def _constant(
-    subject: Subject, node: Node, value: Fraction | Node, names: list[str], base: Point
+    subject: Subject,
+    node: Node,
+    value: Fraction | Node,
+    names: list[str],
+    base: Point,
+    free: Collection[str],
 ) -> Iterator[Point]:
     """All elements of the inputs are one number."""
     gap = _Gap(node, value, base)
     numbers = [Fraction(n, 2) for n in range(-BOUNDARY_NUMBERS, BOUNDARY_NUMBERS + 1)]
     found = 0
     for one in sorted(numbers, key=lambda n: (abs(n), n)):
-        if not names or not all(_allowed(subject, name, one) for name in names):
+        if not names or not all(_allowed(subject, name, one, free) for name in names):
             continue
         point = base
         for name in names:
@@ -350,10 +393,10 @@ def _with(point: Point, name: str, place: Any, value: Fraction) -> Point:
     return replace(point, numerators={**point.numerators, name: array})
 
 
-def _allowed(subject: Subject, name: str, value: Fraction) -> bool:
+def _allowed(subject: Subject, name: str, value: Fraction, free: Collection[str]) -> bool:
     """May an element be this number, by what is declared?"""
     numerator = np.asarray(round(value * DENOMINATOR))
     return all(
-        one.kind in _BOUNDS and meets(one, numerator)
+        one.kind in free and meets(one, numerator)
         for one in subject.sampler.assumptions.get(name, ())
     )
