@@ -172,7 +172,7 @@ SQUARE = op(saving(lambda x: sg.relu(x) * x), of_saved(lambda x, g: 2 * g * sg.r
 WRONG = op(saving(lambda x: sg.relu(x) * x), of_saved(lambda x, g: g * sg.relu(x)))
 PARTS = [
     (verify, "kinks"), (decide, "proving"), (decide, "corners"), (verify, "findings"),
-    (verify, "subject_of"), (verify, "judge"), (verify, "input_reports"),
+    (verify, "subject_of"), (verify, "judge_declared"), (verify, "input_reports"),
     (verify, "second_order"), (subject, "objective"), (decide, "domains"),
     (verify, "variants_agree"), (verify, "find_conditions"), (verify, "diagnose"),
     (decide, "suspicious"), (subject, "tangents"), (verify, "counterexample_report"),
