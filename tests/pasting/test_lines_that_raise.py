@@ -51,7 +51,7 @@ def test_one_wrong_name_is_all_that_is_blamed(line: str, old: str, new: str) -> 
         assert one.diagnosis == (f"`{old}` should be `{new}` in line 14: {PROVED}",)
         assert one.suggestion is None
         assert "always equal" not in one.reason
-    changed = [text[1:].strip() for text in report.repair().splitlines() if text[:2] == "+ "]
+    changed = [text[1:].strip() for text in report.diff.splitlines() if text[:2] == "+ "]
     assert changed == [f"dk = {RIGHT}"]
 
 
