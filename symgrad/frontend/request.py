@@ -26,6 +26,7 @@ from symgrad.frontend.function import (
     class_of,
     init_parameters,
     is_instance_style,
+    method_sources,
     raw_method,
     separate_setup,
 )
@@ -248,11 +249,15 @@ class Request:
 
 @dataclass(frozen=True)
 class Presence:
-    """A call of forward with some optional tensors, and None for the others."""
+    """A call of forward with some optional tensors, and None for the others.
+
+    ``tried``: nothing but what the code asks says that forward takes it.
+    """
 
     given: tuple[str, ...]
     absent: tuple[str, ...]
     request: Request
+    tried: bool = False
 
     def __str__(self) -> str:
         """``weight given, bias absent``."""
@@ -380,8 +385,8 @@ def declared(found: type) -> dict[str, str]:
 def presences(request: Request) -> tuple[Presence, ...]:
     """One for each subset of the optional tensors; of many, all, none, and each alone.
 
-    Optional is a tensor whose parameter has the default None; what is stated as None is no tensor.
-    Empty where nothing is optional.
+    Optional is a tensor whose parameter has the default None, or none, where the code asks whether
+    it is None; what is stated as None is no tensor.  Empty where nothing is optional.
     """
     if request.guess is not None and request.guess.presences:
         return tuple(
@@ -389,13 +394,51 @@ def presences(request: Request) -> tuple[Presence, ...]:
             for one in request.guess.presences
         )
     tensors = {argument.name for argument in request.tensors}
-    names = [one.name for one in parameters(request.function) if one.default is None]
-    optional = tuple(name for name in names if name in tensors)
+    asked = asked_for_none(request.function)
+    optional = tuple(
+        one.name for one in parameters(request.function)
+        if one.name in tensors and (one.default is None or one.name in asked)
+    )  # fmt: skip
     found = []
     for given in subsets(optional) if optional else ():
         absent = tuple(name for name in optional if name not in given)
-        found.append(Presence(given, absent, request.without(absent)))
+        tried = not asked.isdisjoint(absent)
+        found.append(Presence(given, absent, request.without(absent), tried))
     return tuple(found)
+
+
+def asked_for_none(function: AnyFunction) -> frozenset[str]:
+    """The arguments without a default of which the code asks whether they are None.
+
+    In backward also as what is unpacked from ``saved_tensors``, or kept as an attribute of ctx.
+    """
+    try:
+        tree = ast.parse(method_sources(class_of(function)))
+    except SyntaxError:
+        return frozenset()
+    names = {one.name for one in parameters(function) if one.default is _EMPTY}
+    saved: list[str] = []
+    known = {name: name for name in names}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "save_for_backward":
+            saved = [getattr(one, "id", "") for one in node.args]
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
+            known.setdefault(node.targets[0].attr, getattr(node.value, "id", ""))
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Tuple)
+            and getattr(node.value, "attr", "") == "saved_tensors"
+        ):
+            own = [getattr(one, "id", "") for one in node.targets[0].elts]
+            known |= dict(zip(own, saved, strict=False))
+    asked = {
+        known.get(getattr(node.left, "id", getattr(node.left, "attr", "")), "")
+        for node in ast.walk(tree) if isinstance(node, ast.Compare)
+        and isinstance(node.ops[0], (ast.Is, ast.IsNot))
+        and getattr(node.comparators[0], "value", 0) is None
+    }  # fmt: skip
+    return frozenset(asked & names)
 
 
 def subsets(names: tuple[str, ...]) -> Iterable[tuple[str, ...]]:

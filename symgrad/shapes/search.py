@@ -50,6 +50,7 @@ from symgrad.frontend.request import (
     Guess,
     Presence,
     Request,
+    asked_for_none,
     bind,
     check_stated,
     declared,
@@ -535,8 +536,12 @@ class _Search:
             unknown.name for unknown, one in zip(self.unknowns, found.chosen, strict=True)
             if one.is_tensor
         }  # fmt: skip
+        asked = {
+            name for name in asked_for_none(self.function) & main if self._takes_none(found, name)
+        }
         candidates = [
-            one.name for one in parameters(self.function) if one.default is None
+            one.name for one in parameters(self.function)
+            if (one.default is None or one.name in asked)
             and any(one.name == other.name and any(c.is_tensor for c in other.candidates)
                     for other in self.unknowns)
         ]  # fmt: skip
@@ -582,6 +587,12 @@ class _Search:
                      if given <= set(optional)},
             unfound={str(presence(given)): why for given, why in unfound.items()},
         )  # fmt: skip
+
+    def _takes_none(self, found: _Trial, name: str) -> bool:
+        """Does forward take None for an argument, beside the others?"""
+        rows = zip(self.unknowns, found.chosen, strict=True)
+        chosen = tuple(ABSENT if unknown.name == name else one for unknown, one in rows)
+        return self._tried(chosen) is not None
 
     def _given(
         self, found: _Trial, given: Collection[str], optional: Collection[str]

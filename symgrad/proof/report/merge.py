@@ -84,6 +84,10 @@ class Presence(Protocol):
     def absent(self) -> tuple[str, ...]:
         """The names of the others."""
 
+    @property
+    def tried(self) -> bool:
+        """Is it left out where forward does not accept it?"""
+
 
 P = TypeVar("P", bound=Presence)
 
@@ -117,8 +121,9 @@ def for_presences(
 ) -> Report:
     """One report for all that optional tensors may be, the first as it was asked for.
 
-    What forward does not accept is noted; what cannot be judged is UNDECIDED.  Where shapes were
-    inferred, it may be their fault that forward does not accept a call: that is UNDECIDED too.
+    What forward does not accept is noted, or left out; what cannot be judged is UNDECIDED.  Where
+    shapes were inferred, it may be their fault that forward does not accept a call: that is
+    UNDECIDED too.
     """
     reports: dict[str, Report] = {}
     refused = {} if guess is None else dict(guess.refused)
@@ -129,6 +134,8 @@ def for_presences(
         except SymgradError as error:
             if one is every[0]:
                 raise
+            if one.tried and not is_limit(error):
+                continue
             limit = guess is not None or is_limit(error)
             (unjudged if limit else refused)[str(one)] = error.what
         except TimeUp as error:
