@@ -210,7 +210,7 @@ def test_a_draw_of_backward_is_not_that_of_forward() -> None:
 def test_stochastic_rounding_is_a_surrogate() -> None:
     report = sg.verify(StochasticRound, "n m")
     assert str(report.verdict) == "SURROGATE?"
-    assert "`x + draw_1` in place of" in report.inputs["x"].surrogate
+    assert "derivative of `x` in place of forward" in report.inputs["x"].surrogate
 
 
 def test_draws_that_are_replayed_are_undecided() -> None:
