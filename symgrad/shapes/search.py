@@ -536,15 +536,7 @@ class _Search:
             unknown.name for unknown, one in zip(self.unknowns, found.chosen, strict=True)
             if one.is_tensor
         }  # fmt: skip
-        asked = {
-            name for name in asked_for_none(self.function) & main if self._takes_none(found, name)
-        }
-        candidates = [
-            one.name for one in parameters(self.function)
-            if (one.default is None or one.name in asked)
-            and any(one.name == other.name and any(c.is_tensor for c in other.candidates)
-                    for other in self.unknowns)
-        ]  # fmt: skip
+        candidates = self._optional(found, main)
         known: dict[frozenset[str], _Trial] = {frozenset(main.intersection(candidates)): found}
         refused: dict[frozenset[str], str] = {}
         unfound: dict[frozenset[str], str] = {}
@@ -587,6 +579,21 @@ class _Search:
                      if given <= set(optional)},
             unfound={str(presence(given)): why for given, why in unfound.items()},
         )  # fmt: skip
+
+    def _optional(self, found: _Trial, main: Collection[str]) -> list[str]:
+        """The arguments that may be tensors and may be None, by default or as the code asks."""
+        asked = {
+            name for name in asked_for_none(self.function) if name in main
+            and self._takes_none(found, name)
+        }  # fmt: skip
+        tensors = {
+            unknown.name for unknown in self.unknowns
+            if any(candidate.is_tensor for candidate in unknown.candidates)
+        }  # fmt: skip
+        return [
+            one.name for one in parameters(self.function)
+            if one.name in tensors and (one.default is None or one.name in asked)
+        ]  # fmt: skip
 
     def _takes_none(self, found: _Trial, name: str) -> bool:
         """Does forward take None for an argument, beside the others?"""
