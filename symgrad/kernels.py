@@ -14,6 +14,7 @@ from itertools import product
 from symgrad.budgets import ALL_MASKS_UP_TO
 from symgrad.codegen.names import identifier
 from symgrad.errors import CodegenError, UnsupportedOpError
+from symgrad.ir.dtype import NARROW
 from symgrad.ir.function import BatchAxes, FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Graph, Node
 from symgrad.ir.printer import fresh_name
@@ -178,6 +179,11 @@ def plan(
                 f"{graphs.name} draws random numbers, for which there are no kernels",
                 location=drawn.location, hint="draw outside, and pass the draw as an input",
             )  # fmt: skip
+        if stored := next((node for node in case.graph.nodes if node.dtype in NARROW), None):
+            raise UnsupportedOpError(
+                f"{graphs.name} stores values as {stored.dtype}, for which there are no kernels",
+                location=stored.location,
+            )
     traced = replace(graphs, cases=_named_alike(graphs, _usable(graphs.cases)))
     graphs, steps = in_stable_forms(traced) if steady else (traced, {})
     joints = [joint_of(graphs, case) for case in graphs.cases]

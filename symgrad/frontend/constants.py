@@ -80,7 +80,7 @@ def _evaluated(order: Sequence[Node]) -> tuple[dict[Node, Array], dict[Node, Arr
                 found = get(node.op).numpy(
                     *(values[arg] for arg in node.args), size=_number, **node.attributes
                 )
-            values[node] = np.asarray(found, dtype="float64" if is_wide else str(node.dtype))
+            values[node] = np.asarray(found, dtype="float64" if is_wide else node.dtype.of_numpy)
     return narrow, wide
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from symgrad.errors import DTypeError, UnsupportedOpError
 from symgrad.frontend.caller import here
-from symgrad.frontend.questions import note_limit
+from symgrad.frontend.questions import note_limit, questions
 from symgrad.frontend.session import active
 from symgrad.frontend.unsupported import IN_PARTS
 from symgrad.ir.dtype import (
@@ -23,6 +23,7 @@ from symgrad.ir.dtype import (
     BY_NAME,
     BY_SHORT,
     LISTED,
+    NARROW,
     DType,
     bool_,
     float32,
@@ -79,11 +80,24 @@ def named(name: str) -> DType | None:
     Where floats are shown as those of 16 bits, that is float32, and a wider one float64.
     """
     session, found = active(), _NAMES.get(name)
-    if session is None or not session.shown_as:
+    if session is None:
         return found
-    if name == session.shown_as:
-        return float32
-    return float64 if found is not None and found.is_float else found
+    if session.shown_as:
+        if name == session.shown_as:
+            return float32
+        found = float64 if found is not None and found.is_float else found
+    if found is None and session.guest is not None and session.guest.narrow:
+        found = next((one for one in NARROW if name in (str(one), one.method)), None)
+        return found and stored(found)
+    return found
+
+
+def stored(dtype: DType) -> DType:
+    """A dtype of 16 bits: what is stored in it is judged as the real numbers that it rounds."""
+    known = questions()
+    if known is not None:
+        known.assume(f"rounding to {dtype}, and its range, are left aside", here())
+    return dtype
 
 
 def number_category(value: Number) -> int:
@@ -141,7 +155,7 @@ def check_fits(value: Any, dtype: DType) -> None:
 
 def _fits(value: int | float, dtype: DType) -> bool:
     if dtype.is_float:
-        return not math.isfinite(value) or abs(value) <= float(np.finfo(str(dtype)).max)
+        return not math.isfinite(value) or abs(value) <= float(np.finfo(dtype.of_numpy).max)
     least = dtype.least if dtype.signed else -dtype.greatest
     return least <= value <= dtype.greatest
 

@@ -30,12 +30,12 @@ class DType:
 
     @property
     def is_float(self) -> bool:
-        """Is it float32 or float64?"""
+        """Does it hold floats?"""
         return self.category == FLOAT
 
     @property
     def is_floating_point(self) -> bool:
-        """Is it float32 or float64?  As torch's programs ask."""
+        """Does it hold floats?  As torch's programs ask."""
         return self.is_float
 
     @property
@@ -62,6 +62,11 @@ class DType:
     def bits(self) -> int:
         """The bits of an element."""
         return 8 * self.itemsize
+
+    @property
+    def of_numpy(self) -> str:
+        """NumPy's dtype for its elements: float32 for floats of 16 bits, which are not rounded."""
+        return "float32" if self in NARROW else str(self)
 
     @property
     def least(self) -> int:
@@ -111,8 +116,13 @@ int64 = DType("int64", "i64", "int64_t", 8, INTEGER, "long")
 float32 = DType("float32", "f32", "float", 4, FLOAT, "float")
 float64 = DType("float64", "f64", "double", 8, FLOAT, "double")
 
+float16 = DType("float16", "f16", "", 2, FLOAT, "half")
+bfloat16 = DType("bfloat16", "bf16", "", 2, FLOAT, "bfloat16")
+
 ALL = (bool_, uint8, int8, int16, int32, int64, float32, float64)
 """Every dtype; one that comes later is never promoted to one that comes before."""
+NARROW = (float16, bfloat16)
+"""What a program of torch may store its floats as: there is no C for them."""
 INTEGERS = tuple(dtype for dtype in ALL if dtype.is_integer)
 BY_SHORT = {dtype.short: dtype for dtype in ALL}
 BY_NAME = {str(dtype): dtype for dtype in ALL}
@@ -120,6 +130,9 @@ ALIASES = {one.method: one for one in (int16, int32, int64, float32, float64)}
 """The other names that torch has for dtypes: ``torch.long``."""
 LISTED = ", ".join(BY_NAME)
 """All of them, for messages."""
+
+
+_ORDER = (*ALL[:-2], *NARROW, *ALL[-2:])
 
 
 def promote(*dtypes: DType) -> DType:
@@ -131,7 +144,9 @@ def promote(*dtypes: DType) -> DType:
 
 
 def _common(one: DType, other: DType) -> DType:
-    small, large = sorted((one, other), key=ALL.index)
+    small, large = sorted((one, other), key=_ORDER.index)
+    if (small, large) == NARROW:
+        return float32
     if small.is_integer and not large.holds(small) and large.is_integer:
         return next(dtype for dtype in INTEGERS if dtype.holds(small) and dtype.holds(large))
     return large

@@ -142,7 +142,7 @@ def _cast(array: Array, *, size: SizeOf, dtype: DType) -> Array:
         given = np.asarray(array)
         if dtype.wraps and given.dtype.kind == "f":
             given = given.astype(np.int64)
-        return given.astype(str(dtype))
+        return given.astype(dtype.of_numpy)
 
 
 def _cast_text(operand: str, *, kind: str, dtype: DType, **facts: Any) -> str:

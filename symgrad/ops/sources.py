@@ -41,7 +41,7 @@ def _drawn(*, size: SizeOf, number: int, **facts: Any) -> Array:
 
 
 def _constant(*, size: SizeOf, value: ConstantValue, dtype: DType) -> Array:
-    return np.asarray(value.value, dtype=str(dtype))
+    return np.asarray(value.value, dtype=dtype.of_numpy)
 
 
 def _constant_text(*, value: ConstantValue, dtype: DType, kind: str, **facts: Any) -> str:
@@ -50,7 +50,7 @@ def _constant_text(*, value: ConstantValue, dtype: DType, kind: str, **facts: An
 
 
 def _size(*, size: SizeOf, dim: Dim, dtype: DType) -> Array:
-    return np.asarray(size(dim), dtype=str(dtype))
+    return np.asarray(size(dim), dtype=dtype.of_numpy)
 
 
 def _iota(*, size: SizeOf, length: DimLike) -> Array:

@@ -49,7 +49,7 @@ def evaluate(
             else:
                 arguments = [values[arg.index] for arg in node.args]
                 result = get(node.op).numpy(*arguments, size=size, **node.attributes)
-                value = np.asarray(result, dtype=str(node.dtype))
+                value = np.asarray(result, dtype=node.dtype.of_numpy)
             values[node.index] = value
             for arg in node.args:
                 if last_use[arg.index] == node.index and arg.index not in wanted:
@@ -102,7 +102,7 @@ def _array(node: Node, feeds: Mapping[str, Array]) -> Array:
     if name not in feeds:
         raise KernelArgumentError(f"no value is given for the input {name!r}")
     array = np.asarray(feeds[name])
-    if array.dtype != np.dtype(str(node.dtype)):
+    if array.dtype != np.dtype(node.dtype.of_numpy):
         raise KernelTypeError(f"{name!r} is {array.dtype}, not {node.dtype}")
     if array.ndim != node.rank:
         raise KernelArgumentError(f"{name!r} has rank {array.ndim}, not {node.rank}: {node.type}")

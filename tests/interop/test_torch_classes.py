@@ -106,7 +106,6 @@ REFUSED = {
     "value": "return x * float(x.sum())",
     "value of a number": "return x * round(x.sum().item())",
     "branch": "return x if x.sum() > 0 else -x",
-    "half": "return x.half().float()",
     "complex": "return torch.view_as_real(torch.fft.fft(x)).sum() + x",
 }
 

@@ -1,4 +1,6 @@
-"""Floats of 16 bits are not judged: what a program does otherwise for them is printed.
+"""Inputs of 16 bits are not judged: what a program does otherwise for them is printed.
+
+What a program stores in 16 bits is judged as real numbers.
 
 torch is the oracle: it runs each program in both dtypes.
 """
@@ -126,3 +128,69 @@ def test_what_forward_refuses_is_not_printed() -> None:
     report = sg.verify(Strict, "n")
     assert str(report.verdict) == "PROVED"
     assert not report.inputs["x"].conditions
+
+
+STORED = {
+    "half()": lambda x: x.half(),
+    "bfloat16()": lambda x: x.bfloat16(),
+    "to": lambda x: x.to(torch.float16),
+    "to, by name": lambda x: x.to(dtype=torch.bfloat16),
+    "type": lambda x: x.type(torch.float16),
+    "like another": lambda x: x.to(torch.zeros(2, dtype=torch.float16)),
+    "made": lambda x: torch.zeros_like(x, dtype=torch.bfloat16).copy_(x),
+    "both": lambda x: (x.half() + x.bfloat16()) / 2,
+}
+
+
+def stored(narrow: Any, factor: int = 3) -> Any:
+    class Stored(FUNCTION):
+        @staticmethod
+        def forward(ctx: Any, x: Any, w: Any) -> Any:
+            ctx.save_for_backward(narrow(x), narrow(w))
+            return narrow(x).float() * narrow(w).float() ** 3
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, w = (one.float() for one in ctx.saved_tensors)
+            return g * w**3, factor * g * x * w**2
+
+    return Stored
+
+
+@pytest.mark.parametrize("way", STORED)
+def test_what_is_stored_in_16_bits_is_judged_as_real_numbers(way: str) -> None:
+    narrow = STORED[way]
+    report = sg.verify(stored(narrow), "n", "n")
+    assert str(report.verdict) == "PROVED"
+    (x,) = (one.text for one in report.inputs["x"].conditions[:1])
+    kinds = [str(kind).removeprefix("torch.") for kind in NARROW]
+    assert any(f"rounding to {kind}, and its range, are left aside" in x for kind in kinds)
+    wrong = sg.verify(stored(narrow, 2), "n", "n", suggest=False)
+    assert str(wrong.inputs["w"].verdict) == "REFUTED"
+    assert wrong.to_dict()["inputs"]["w"]["replayed"]["confirmed"] is True
+
+
+@pytest.mark.parametrize("kind", NARROW)
+def test_the_program_sees_the_dtype_that_it_stores(kind: Any) -> None:
+    class Asks(FUNCTION):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            y = x.to(kind)
+            right = (
+                y.dtype == kind and y.element_size() == 2 and (y + y).dtype == kind
+                and (y + x).dtype == x.dtype and y.type() == torch.ones(1, dtype=kind).type()
+                and torch.zeros_like(y).dtype == kind and (y * 2).is_floating_point()
+                and (y > 0).float().to(y).dtype == kind
+            )  # fmt: skip
+            return 3 * x if right else x * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return 3 * g
+
+    assert str(sg.verify(Asks, "n").verdict) == "PROVED"
+
+
+def test_no_kernels_are_made_of_what_is_stored_in_16_bits() -> None:
+    with pytest.raises(sg.SymgradError, match="stores values as float16"):
+        sg.compile(stored(STORED["half()"]), "n", "n")

@@ -18,6 +18,7 @@ import torch
 
 from symgrad.errors import SymgradError, UnsupportedOpError
 from symgrad.frontend.caller import here
+from symgrad.frontend.functions.casting import to
 from symgrad.frontend.lift import as_tensor
 from symgrad.frontend.questions import (
     CPU_OR_GPU,
@@ -40,7 +41,7 @@ from symgrad.interop.torch.constants import (
     refuse_write,
 )
 from symgrad.interop.torch.dtypes import told
-from symgrad.ir.dtype import DType
+from symgrad.ir.dtype import NARROW, DType
 from symgrad.ir.types import TensorType
 from symgrad.tensor import gradients
 
@@ -329,6 +330,10 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "get_real": _real, "real": _real,
     "is_neg": _is_neg, "resolve_conj": lambda self: self, "resolve_neg": _resolve_neg,
     "is_same_size": lambda self, other: SymbolicTensor.is_same_size(self, inward(other)),
+    **{
+        one.method: lambda self, one=one, **named: to(self, str(one), **named)
+        for one in NARROW
+    },
     "is_complex": lambda self: False, "is_signed": lambda self: self.storage.node.dtype.is_signed,
 }  # fmt: skip
 _OF_BOTH = _words(

@@ -21,6 +21,7 @@ from symgrad.frontend.sizes import SymFloat, SymInt
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.frontend.views import Step, Storage
 from symgrad.interop.torch.dtypes import ours
+from symgrad.ir.dtype import NARROW
 from symgrad.ir.graph import Node
 
 _CONTAINERS = (list, tuple, dict)
@@ -102,7 +103,8 @@ def constant(value: Any) -> SymbolicTensor:
         known.assume(f"a parameter of shape {shape} from outside keeps its values", here())
     dtype = ours(value.dtype)
     with torch._C.DisableTorchFunction():
-        array = value.detach().cpu().numpy()
+        plain = value.detach().cpu()
+        array = (plain.float() if dtype in NARROW else plain).numpy()
     return SymbolicTensor(Constant(array_node(current(), array, dtype)))
 
 
@@ -118,4 +120,4 @@ def plain_value(tensor: SymbolicTensor) -> Any:
         return None
     number: Any = node.attributes["value"].value
     kind = node.dtype
-    return np.dtype(str(kind)).type(number).item() if kind.is_float else number
+    return np.dtype(kind.of_numpy).type(number).item() if kind.is_float else number

@@ -13,20 +13,20 @@ from typing import Any
 import torch
 
 from symgrad.frontend.caller import here
-from symgrad.frontend.dtypes import UnknownDTypeError, named
+from symgrad.frontend.dtypes import UnknownDTypeError, named, stored
 from symgrad.frontend.questions import note_limit
 from symgrad.frontend.session import active
 from symgrad.frontend.unsupported import IN_PARTS
-from symgrad.ir.dtype import ALL, LISTED, DType, float32
+from symgrad.ir.dtype import ALL, LISTED, NARROW, DType, float32
 
-_THEIRS = {dtype: getattr(torch, str(dtype)) for dtype in ALL}
+_THEIRS = {dtype: getattr(torch, str(dtype)) for dtype in (*ALL, *NARROW)}
 _OURS = {found: dtype for dtype, found in _THEIRS.items()}
 
 
 def theirs(dtype: DType) -> Any:
     """Torch's dtype."""
     shown = _shown_as()
-    if shown and dtype.is_float:
+    if shown and dtype.is_float and dtype not in NARROW:
         return getattr(torch, shown) if dtype == float32 else torch.float32
     return _THEIRS[dtype]
 
@@ -52,6 +52,8 @@ def _shown_as() -> str:
 def ours(dtype: Any) -> DType:
     """Our dtype.  Raises DTypeError for one that symgrad does not compute in."""
     found = ours_if_known(dtype)
+    if found in NARROW:
+        return stored(found)
     if found is None:
         what = f"{dtype} is not a dtype that symgrad supports"
         hint = IN_PARTS if dtype.is_complex else f"there are {LISTED}"

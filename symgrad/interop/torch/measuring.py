@@ -10,7 +10,8 @@ quotients count: forward may have cut off the history that autograd follows (``d
 NumPy), or apply a Function with a wrong backward.  At a kink, where the quotients ahead and behind
 differ, there is no derivative.
 
-Floats have 64 bits; where the class does not take these, 32.
+Floats have 64 bits; where the class does not take these, 32.  Where rounding to 16 bits hides the
+derivative, floats that the class converts to these keep their own.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from symgrad.frontend.guests import Call, Given, Measured, NotMeasured
 from symgrad.interop.quotients import Weighted, by_quotients
@@ -45,7 +47,7 @@ def measured(original: Any, call: Call) -> Measured:
     for dtype in (torch.float64, torch.float32):
         try:
             with _calm():
-                return _measured(_Run(original, call, dtype))
+                return _without_rounding(_Run(original, call, dtype))
         except NotMeasured:
             raise
         except Exception as error:
@@ -154,6 +156,39 @@ class _Number(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:
         return None, *ctx.given
+
+
+class _Unrounded(TorchFunctionMode):
+    """Conversions to floats of 16 bits are conversions to a dtype instead, which it counts."""
+
+    def __init__(self, dtype: Any) -> None:
+        super().__init__()
+        self.dtype, self.count = dtype, 0
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = getattr(func, "__name__", "")
+        if name in ("half", "bfloat16"):
+            func, args = torch.Tensor.to, (args[0], torch.float16)
+        given = [self._own(one) for one in args]
+        return func(*given, **{key: self._own(one) for key, one in (kwargs or {}).items()})
+
+    def _own(self, value: Any) -> Any:
+        if value is not torch.float16 and value is not torch.bfloat16:
+            return value
+        self.count += 1
+        return self.dtype
+
+
+def _without_rounding(run: _Run) -> Measured:
+    """What is measured; where floats of 16 bits hide it, what is measured without these."""
+    try:
+        return _measured(run)
+    except NotMeasured:
+        with _Unrounded(run.dtype) as mode:
+            found = _measured(run)
+        if not mode.count:
+            raise
+        return replace(found, how=f"{found.how}, with floats of 16 bits kept as {found.dtype}")
 
 
 def _measured(run: _Run) -> Measured:
