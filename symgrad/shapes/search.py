@@ -106,6 +106,8 @@ from symgrad.shapes.sizes import (
 T = TypeVar("T")
 ODD_PRICE = 2
 FAILING_PRICE = 100
+MOST_TIED = 2
+"""Shapes of other ranks that are judged where backward takes these with two sizes as one alone."""
 MOST_SUMMED = 9
 """Shapes of repeated tensors that are judged where PyTorch sums a gradient that is larger."""
 RAISING_PRICE = 10
@@ -255,6 +257,8 @@ class _Search:
         others = [
             self._marked(other, accident=self._leaves_labels(found, other)) for other in ranks
         ]
+        others = others[:MOST_OTHER_SHAPES]
+        others += [self._marked(other, accident=True) for other in self._at_which_it_fails(found)]
         untied = self.untied.get((found.chosen, found.specs), found)
         if untied.specs != found.specs:
             others.append(self._marked(untied, accident=True))
@@ -270,7 +274,7 @@ class _Search:
             *self._valued(found), *self._indexed(found), *self._longer(found)
         ]  # fmt: skip
         guess = replace(
-            guess, others=(*longer, *others[:MOST_OTHER_SHAPES], *repeated, *uneven),
+            guess, others=(*longer, *others, *repeated, *uneven),
             near=cache(partial(self._fitting, found)),
             wider=self._wider(found), counted=counts_axes(self.function),
         )  # fmt: skip
@@ -901,6 +905,45 @@ class _Search:
         """What fits beside the best, the cheapest first: tensors of other ranks.
 
         Those with as many axes as the program names come before.
+        """
+        found = [one for one in self._at_other_ranks(best) if not (one.failing or one.hidden)]
+
+        def order(one: _Trial) -> tuple[bool, int]:
+            return all((it.rank or 0) <= RANKS[-1] for it in one.chosen), one.price
+
+        yield from sorted(found, key=order)
+
+    def _at_which_it_fails(self, best: _Trial) -> Iterator[_Trial]:
+        """Other ranks that forward takes, and backward does not: with more axes, the cheapest.
+
+        Where backward takes them once two sizes are one, a mistake shows in no error.
+        """
+        failing = [one for one in self._at_other_ranks(best) if one.failing]
+        failing.sort(key=lambda one: one.price)
+        tied = filter(None, map(self._as_backward_ties, failing[:MOST_OTHER_SHAPES]))
+        yield from itertools.islice(tied, MOST_TIED)
+        yield from [one for one in failing if _axes(one) > _axes(best)][:1]
+
+    def _as_backward_ties(self, trial: _Trial) -> _Trial | None:
+        """The same with sizes that meet in backward as one; None where it fails for all that."""
+        for _ in range(SHAPE_STEPS):
+            graphs, _ = self._trace(trial)
+            if graphs is None:
+                return None
+            problem = _problem(graphs)
+            if problem is None:
+                return trial
+            step = following(
+                Step(trial.specs, tried=trial.tried, uneven=trial.uneven), trial.guessed, problem
+            )
+            if step is None or step.tried != trial.tried or step.uneven != trial.uneven:
+                return None
+            trial = replace(trial, specs=step.specs)
+        return None
+
+    def _at_other_ranks(self, best: _Trial) -> list[_Trial]:
+        """What forward takes beside the best: tensors of other ranks.
+
         Tensors of one shape change together; then all do.  A number stays what it is.
         """
         groups: dict[Any, dict[int, int]] = {}
@@ -931,12 +974,7 @@ class _Search:
                 trial = trials[chosen] = self._tried(chosen)
                 if trial and not change.keys() & integers.keys() <= self._labels(trial):
                     trials[chosen] = None
-        found = [one for one in trials.values() if one and not one.failing and not one.hidden]
-
-        def order(one: _Trial) -> tuple[bool, int]:
-            return all((it.rank or 0) <= RANKS[-1] for it in one.chosen), one.price
-
-        yield from sorted(found, key=order)
+        return [one for one in trials.values() if one]
 
     def _repeated(self, found: _Trial, others: Sequence[_Trial]) -> Iterator[tuple[_Trial, str]]:
         """The same with a tensor that is repeated along an axis; its name if torch sums.
