@@ -74,7 +74,7 @@ void cblas_sgemm(int order, int a_form, int b_form, int m, int n, int k, float a
     const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc);
 
 /* c = a b + beta c, with the m by k matrix a and the k by n matrix b as they lie or transposed. */
-static inline void gemm_f32(int a_form, int b_form, int64_t m, int64_t n, int64_t k,
+static inline void product_f32(int a_form, int b_form, int64_t m, int64_t n, int64_t k,
     const float *a, int64_t lda, const float *b, int64_t ldb, float beta,
     float *c, int64_t ldc)
 {
@@ -86,12 +86,103 @@ void cblas_dgemm(int order, int a_form, int b_form, int m, int n, int k, double 
     const double *a, int lda, const double *b, int ldb, double beta, double *c, int ldc);
 
 /* c = a b + beta c, with the m by k matrix a and the k by n matrix b as they lie or transposed. */
-static inline void gemm_f64(int a_form, int b_form, int64_t m, int64_t n, int64_t k,
+static inline void product_f64(int a_form, int b_form, int64_t m, int64_t n, int64_t k,
     const double *a, int64_t lda, const double *b, int64_t ldb, double beta,
     double *c, int64_t ldc)
 {
     cblas_dgemm(ROW_MAJOR, a_form, b_form, (int)m, (int)n, (int)k, 1.0, a, (int)MAX(lda, 1),
         b, (int)MAX(ldb, 1), beta, c, (int)MAX(ldc, 1));
+}
+
+/* In products of matrices, subnormal numbers count as 0: with them processors help themselves with
+ * microcode, which takes 25 times as long.  The mode is for the BLAS alone: no compiler moves
+ * arithmetic into a function that stands apart. */
+#if defined(__GNUC__) && defined(__x86_64__)
+#define SYMGRAD_APART __attribute__((noinline, unused)) static
+enum { symgrad_flushes = 1 };
+
+/* Returns the mode that was: what is subnormal is 0, read or made; no operation was invalid. */
+static inline unsigned symgrad_flush(void)
+{
+    const unsigned mode = __builtin_ia32_stmxcsr();
+    __builtin_ia32_ldmxcsr((mode & ~1u) | 0x8040u);
+    return mode;
+}
+
+/* The mode again, with what was noted since.  Was an operation invalid? */
+static inline int symgrad_unflush(unsigned mode)
+{
+    const unsigned noted = __builtin_ia32_stmxcsr() & 0x3fu;
+    __builtin_ia32_ldmxcsr(mode | noted);
+    return noted & 1u;
+}
+#else
+#define SYMGRAD_APART static inline
+enum { symgrad_flushes = 0 };
+
+static inline unsigned symgrad_flush(void)
+{
+    return 0;
+}
+
+static inline int symgrad_unflush(unsigned mode)
+{
+    return (int)mode;
+}
+#endif
+
+/* Is no number of a matrix infinite or NaN? */
+static inline int symgrad_finite_f32(int64_t m, int64_t n, const float *x, int64_t ldx)
+{
+    int found = 1;
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++)
+            found &= isfinite(x[i*ldx + j]) != 0;
+    return found;
+}
+
+/* product_f32.  Infinity times 0 is invalid, and times a subnormal number it is infinite: where
+ * something was invalid, all is made again.  What is added to c can be made once: infinities are
+ * looked for before. */
+SYMGRAD_APART void gemm_f32(int a_form, int b_form, int64_t m, int64_t n, int64_t k,
+    const float *a, int64_t lda, const float *b, int64_t ldb, float beta,
+    float *c, int64_t ldc)
+{
+    const int fresh = beta == 0;
+    const int flushed = symgrad_flushes && (fresh
+        || (symgrad_finite_f32(a_form == PLAIN ? m : k, a_form == PLAIN ? k : m, a, lda)
+            && symgrad_finite_f32(b_form == PLAIN ? k : n, b_form == PLAIN ? n : k, b, ldb)));
+    const unsigned mode = flushed ? symgrad_flush() : 0;
+    product_f32(a_form, b_form, m, n, k, a, lda, b, ldb, beta, c, ldc);
+    if (flushed && symgrad_unflush(mode) && fresh)
+        product_f32(a_form, b_form, m, n, k, a, lda, b, ldb, beta, c, ldc);
+}
+
+/* Is no number of a matrix infinite or NaN? */
+static inline int symgrad_finite_f64(int64_t m, int64_t n, const double *x, int64_t ldx)
+{
+    int found = 1;
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++)
+            found &= isfinite(x[i*ldx + j]) != 0;
+    return found;
+}
+
+/* product_f64.  Infinity times 0 is invalid, and times a subnormal number it is infinite: where
+ * something was invalid, all is made again.  What is added to c can be made once: infinities are
+ * looked for before. */
+SYMGRAD_APART void gemm_f64(int a_form, int b_form, int64_t m, int64_t n, int64_t k,
+    const double *a, int64_t lda, const double *b, int64_t ldb, double beta,
+    double *c, int64_t ldc)
+{
+    const int fresh = beta == 0;
+    const int flushed = symgrad_flushes && (fresh
+        || (symgrad_finite_f64(a_form == PLAIN ? m : k, a_form == PLAIN ? k : m, a, lda)
+            && symgrad_finite_f64(b_form == PLAIN ? k : n, b_form == PLAIN ? n : k, b, ldb)));
+    const unsigned mode = flushed ? symgrad_flush() : 0;
+    product_f64(a_form, b_form, m, n, k, a, lda, b, ldb, beta, c, ldc);
+    if (flushed && symgrad_unflush(mode) && fresh)
+        product_f64(a_form, b_form, m, n, k, a, lda, b, ldb, beta, c, ldc);
 }
 
 /* x = n ln 2 + r: a polynomial is e to the power of r, and n is added to the bits of its exponent.

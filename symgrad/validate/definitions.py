@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from symgrad.ops.products_c import FLUSHED, MEANING
 from symgrad.ops.record import get, helpers
 
 
@@ -32,9 +33,13 @@ def without_definitions(
 ) -> tuple[str, Mapping[str, Defined]]:
     """``text`` with a declaration for each such function that is defined there.
 
+    The products of matrices, which set a mode of the processor, are replaced by what they mean.
+
     ``proved_only``: for those alone that are proved.  All else keeps its line.
     """
     found: dict[str, Defined] = {}
+    if text.count(FLUSHED) == 1:
+        text = text.replace(FLUSHED, MEANING + "\n" * FLUSHED.count("\n"))
     for op, helper, whole in helpers():
         source = helper.source.strip("\n")
         if text.count(source) != 1 or (proved_only and not helper.shared):

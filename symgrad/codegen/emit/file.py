@@ -16,6 +16,7 @@ from symgrad.codegen.emit.reductions import SUM_BLOCK, CombineView, Reduction, c
 from symgrad.codegen.environment import environment
 from symgrad.codegen.names import identifier
 from symgrad.codegen.schedule.interchange import SHORT_ROW
+from symgrad.ops.products_c import FLUSHED
 from symgrad.ops.record import helpers, vector_operands
 
 PRELUDE = "_prelude.h"
@@ -43,7 +44,7 @@ class VectorView:
 class ProductView:
     """A function that calls the BLAS."""
 
-    name: str
+    short: str
     type: str
     blas: str
     one: str
@@ -71,6 +72,7 @@ class PreludeView:
     sum_rows: int
     short_row: int
     products: tuple[ProductView, ...]
+    flushed: str
     helpers: tuple[str, ...]
 
 
@@ -101,11 +103,11 @@ def emit_file(kernels: Sequence[EmittedKernel], doc: FileDoc) -> CFile:
 def prelude() -> str:
     """The text of ``PRELUDE``, which is the same for all kernels."""
     products = (
-        ProductView("gemm_f32", "float", "cblas_sgemm", "1.0f"),
-        ProductView("gemm_f64", "double", "cblas_dgemm", "1.0"),
+        ProductView("f32", "float", "cblas_sgemm", "1.0f"),
+        ProductView("f64", "double", "cblas_dgemm", "1.0"),
     )
     shared = tuple(helper.source for _, helper, _ in helpers() if helper.shared)
-    view = PreludeView(BLOCK, SUM_BLOCK, SUM_ROWS, SHORT_ROW, products, shared)
+    view = PreludeView(BLOCK, SUM_BLOCK, SUM_ROWS, SHORT_ROW, products, FLUSHED, shared)
     return environment().get_template("prelude.h.j2").render(prelude=view)
 
 
