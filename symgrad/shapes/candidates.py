@@ -6,10 +6,10 @@ Evidence is taken from annotations and from the source: what forward keeps as an
 is a number, since torch keeps tensors with ``save_for_backward``; what ``if`` asks is a flag; what
 stands in brackets is an index; a shape that is unpacked shows the rank; a mask holds truth values.
 What gets None for its gradient, and is neither saved nor asked anything a tensor is asked, is a
-number; what is compared with None may be None; what is counted to, is an exponent, bounds a slice
-or is taken by ``int``, is positive; what is passed as ``dim`` or ``axis`` is an axis, as
-``ignore_index`` a label, as ``label_smoothing`` a share; a bias, and what is given one axis more,
-is no number.
+number; what is compared to make a mask is a tensor; what is compared with None may be None; what is
+counted to, is an exponent, bounds a slice or is taken by ``int``, is positive; what is passed as
+``dim`` or ``axis`` is an axis, as ``ignore_index`` a label, as ``label_smoothing`` a share; a bias,
+and what is given one axis more, is no number.
 """
 
 from __future__ import annotations
@@ -215,6 +215,7 @@ _SWITCHES = re.compile(
 """Names of what is True or False, also where forward hands it on without asking."""
 _NUMBERS = re.compile(
     r"eps|tol$|momentum|temp|^tau$|slope|thresh|^alpha$|^beta$|^gamma$|^p$|factor|smooth|ignore"
+    r"|(^|_)(pad|blank|null|void)(_|$)|margin"
 )
 """Names of numbers; what else is added to a tensor or multiplied with one may be a tensor."""
 _BIASES = re.compile(r"(^|_)bias(es)?(_|$)", re.IGNORECASE)
@@ -502,6 +503,7 @@ def _evidence(function: AnyFunction) -> dict[str, str | int]:
         elif isinstance(node, ast.Call):
             indices |= _indices(node)
             ranks |= _under_windows(node)
+    used.tensors |= {name for mask in used.tensors & {*used.masks} for name in used.masks[mask]}
     flags = dict.fromkeys(sorted(asked - saved), "flag")
     named = parameters(function)
     used.tensors |= {one.name for one in named if _annotation(one).endswith("Tensor")}
@@ -534,6 +536,7 @@ class _Uses:
         self.optional: set[str] = set()
         self.operands: set[str] = set()
         self.with_axes: set[str] = set()
+        self.masks: dict[str, set[str]] = {}
         self.labels: set[str] = set()
         self.shares: set[str] = set()
 
@@ -543,6 +546,15 @@ class _Uses:
             self.tensors.add(node.value.id)
             if node.attr == "unsqueeze":
                 self.with_axes.add(node.value.id)
+        elif isinstance(node, ast.Attribute):
+            self.tensors |= _compared(node.value)
+        elif isinstance(node, ast.Subscript):
+            self.tensors |= _compared(node.slice)
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
+            self.tensors |= _compared(node.operand)
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            if found := _compared(node.value):
+                self.masks[node.targets[0].id] = found
         elif isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
             other = node.comparators[0]
             if isinstance(other, ast.Constant) and other.value is None:
@@ -561,6 +573,7 @@ class _Uses:
         elif name in ("save_for_backward", "save_for_forward", "mark_dirty") or name in _OF_TENSORS:
             self.tensors.update(*(_names(one) for one in node.args))
         elif node.args and name not in _KEEPING:
+            self.tensors |= _compared(node.args[0])
             module = getattr(getattr(node.func, "value", None), "id", "")
             self.tensors |= _names(node.args[0]) if module in _TENSOR_MODULES else set()
         for keyword in node.keywords:
@@ -570,6 +583,14 @@ class _Uses:
                 self.labels |= _names(keyword.value)
             elif keyword.arg == "label_smoothing":
                 self.shares |= _names(keyword.value)
+
+
+def _compared(node: ast.expr) -> set[str]:
+    """The names that a comparison has on its sides, but for those of numbers."""
+    if not isinstance(node, ast.Compare) or isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+        return set()
+    names = _names(node.left).union(*map(_names, node.comparators))
+    return {name for name in names if not _NUMBERS.search(name)}
 
 
 _TENSOR_MODULES = ("torch", "F", "sg", "nn", "functional", "th")

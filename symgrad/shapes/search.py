@@ -68,6 +68,7 @@ from symgrad.ir.dtype import DType, bool_, int64
 from symgrad.ir.function import FunctionGraphs, SizeCondition
 from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.integers import ramp
+from symgrad.ops.movement import bare
 from symgrad.ops.record import get
 from symgrad.passes.rules import number
 from symgrad.shapes.candidates import (
@@ -271,7 +272,8 @@ class _Search:
             ]
         )
         longer = [] if found.failing else [
-            *self._valued(found), *self._indexed(found), *self._longer(found)
+            *self._valued(found), *self._indexed(found), *self._compared(found),
+            *self._longer(found),
         ]  # fmt: skip
         guess = replace(
             guess, others=(*longer, *others, *repeated, *uneven),
@@ -709,6 +711,20 @@ class _Search:
                 fitting = [one for one in tried if one and not one.failing and not one.hidden]
                 if fitting:
                     yield self._found(min(fitting, key=lambda one: one.price))
+
+    def _compared(self, found: _Trial) -> Iterator[Request]:
+        """The same with integers for floats without a gradient that are compared by ``==``."""
+        graphs, _ = self._trace(found)
+        names = NONE if graphs is None else _labels(graphs)
+        chosen = tuple(
+            next((it for it in unknown.candidates if (it.rank, it.dtype) == (one.rank, int64)), one)
+            if unknown.name in names and _is_float(one)
+            else one
+            for unknown, one in zip(self.unknowns, found.chosen, strict=True)
+        )
+        other = None if chosen == found.chosen else self._tried(chosen)
+        if other is not None and not other.failing and not other.hidden:
+            yield self._found(other)
 
     def _valued(self, found: _Trial) -> Iterator[Request]:
         """The same with other values of plain arguments that have no default, where they fit."""
@@ -1372,6 +1388,18 @@ def _read(graphs: FunctionGraphs) -> set[str]:
     """The inputs that forward computes its outputs from."""
     outputs = [node for case in graphs.cases for node in case.outputs]
     return {node.attributes["name"] for node in ancestors(outputs) if node.op == "input"}
+
+
+def _labels(graphs: FunctionGraphs) -> set[str]:
+    """The inputs without a gradient that are compared by ``==`` or ``!=``."""
+    roots = [node for case in graphs.cases for node in case.outputs]
+    gradients = [one for case in graphs.cases for one in case.gradients]
+    roots += [one.returned for one in gradients if one.returned is not None]
+    sides = [
+        bare(side) for node in ancestors(roots) if node.op in ("eq", "ne") for side in node.args
+    ]
+    compared = {side.attributes["name"] for side in sides if side.op == "input"}
+    return compared - {one.input for one in gradients if one.returned is not None}
 
 
 def _takes_no_floats(graphs: FunctionGraphs) -> bool:

@@ -66,6 +66,70 @@ def test_scores_of_several_rows_are_judged() -> None:
     assert str(sg.verify(NllMissing).verdict) != "PROVED"
 
 
+# -- labels that are compared
+
+
+class Chosen(FUNCTION):
+    """What a label says of a row; ``right``: backward knows it."""
+
+    right = True
+
+    @classmethod
+    def forward(cls, ctx: Any, x: Any, label: Any) -> Any:
+        kept = torch.where(label == 1, 3.0, 1.0)
+        ctx.save_for_backward(kept)
+        return x * kept
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        return g * ctx.saved_tensors[0] if cls.right else g, None
+
+
+class Masked(Chosen):
+    @classmethod
+    def forward(cls, ctx: Any, x: Any, label: Any) -> Any:
+        mask = label != 255
+        ctx.save_for_backward(mask.to(x.dtype))
+        return x * mask.to(x.dtype)
+
+
+class Alike(Chosen):
+    @classmethod
+    def forward(cls, ctx: Any, x: Any, one: Any, other: Any) -> Any:
+        same = (one == other).to(x.dtype)
+        ctx.save_for_backward(same)
+        return x * same
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        return g * ctx.saved_tensors[0] if cls.right else 0 * g, None, None
+
+
+class Written(Chosen):
+    @classmethod
+    def forward(cls, ctx: Any, x: Any, label: Any) -> Any:
+        kept = torch.ones_like(x)
+        kept[~(label == 0)] = 2.0
+        ctx.save_for_backward(kept)
+        return x * kept
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        return g * ctx.saved_tensors[0] if cls.right else 2 * g, None
+
+
+@pytest.mark.parametrize("loss", [Chosen, Masked, Alike, Written])
+def test_what_a_mask_is_made_of_is_a_tensor_of_labels(loss: Any) -> None:
+    """It is judged as floats and as integers; a mistake at one value alone is one."""
+    report = sg.verify(loss)
+    assert str(report.verdict) == "PROVED", str(report)
+    assert not report.inputs["x"].conditions, str(report)
+    assert any("i64 " in shapes for shapes in report.beside)
+    wrong = sg.verify(type("Wrong", (loss,), {"right": False}))
+    assert str(wrong.inputs["x"].verdict) == "REFUTED", str(wrong)
+    assert "confirmed in torch" in str(wrong)
+
+
 # -- labels that are ignored
 
 

@@ -585,7 +585,8 @@ class _Decision:
         """Where forward chooses, and is differentiable all the same."""
         if prover.subject.graph is not self.subject.graph or self.subject.stated.equalities:
             return frozenset()
-        return smooth(self.subject, name, prover.equal, prover.atoms, conditions)
+        fixed = nullsets.fixed(self.subject, name)  # of these, what is not shown is printed
+        return smooth(self.subject, name, prover.equal, prover.atoms, conditions) | {*fixed}
 
     def _proved_as_read(self, name: str, most: int) -> bool:
         """Is it right on more null sets where rounded constants are read as what they round?"""
@@ -664,9 +665,11 @@ class _Decision:
         left = nullsets.unproved(
             prover.subject, name, found, prover.equal, cuts, proved.conditions
         )  # fmt: skip
-        almost, named = [], nullsets.named(prover.subject, left)
+        fixed = nullsets.fixed(prover.subject, name)
+        almost, named = [], nullsets.named(prover.subject, left) - {*fixed}
         for boundary, meeting in left.items():
-            seen = look(prover.subject, name, boundary.point, boundary.value)
+            point, value = boundary.point, boundary.value
+            seen = look(prover.subject, name, point, value, spread=boundary in fixed)
             if seen.wrong is not None:
                 self.evidence[name].failed.append(seen.wrong.point)
                 self._refuted_with(name, seen.wrong, [seen.wrong.point])

@@ -13,6 +13,10 @@ is a boundary that backward alone knows, or on which forward is smooth all the s
    inputs may lie on several of them; comparisons of forward that change there are arbitrary;
 3. what is not proved by that is tried at points of the boundary (``oracle/corners.py``), and
    printed where these refute nothing.
+
+A boundary that lies in the values of other inputs alone (``t == 1``, for the gradient of x) is no
+kink: there forward is a function of the input as anywhere, and labels have such values.  The goal
+is proved again with forward as it is there.
 """
 
 from __future__ import annotations
@@ -69,7 +73,33 @@ DISCRETE = ("binary", "one-hot")
 
 
 def doubtful(subject: Subject, name: str) -> dict[Boundary, Meeting]:
-    """The boundaries on which a gradient is no limit of its own values from one side."""
+    """The boundaries on which a gradient is no limit of its own values from one side.
+
+    Those that are ``fixed`` for the input are among them, also where forward alone compares.
+    """
+    return {**_unlike_beside(subject, name), **fixed(subject, name)}
+
+
+def fixed(subject: Subject, name: str) -> dict[Boundary, Meeting]:
+    """The values of other inputs at which a gradient has to be that of forward as it is there.
+
+    Single values of inputs, and equal inputs.
+    """
+    roots = [subject.gradients[name], *(node for node, _ in subject.outputs)]
+    found = boundaries(ancestors(roots, follow=over_the_reals), positive_inputs(subject))
+    discrete = {a.name for a in subject.assumptions if a.kind in DISCRETE}
+    return {
+        boundary: meeting for boundary, meeting in found.items()
+        if boundary.inputs and boundary.inputs <= {*subject.by_name} - {name}
+        and not meeting.one_sided
+        and all(bare(one).op == "input" for one in (boundary.point, boundary.value)
+                if isinstance(one, Node))
+        and not _decided(boundary, discrete)
+        and not any(_excludes(one, boundary) for one in subject.assumptions)
+    }  # fmt: skip
+
+
+def _unlike_beside(subject: Subject, name: str) -> dict[Boundary, Meeting]:
     needed = ancestors([subject.gradients[name]], follow=over_the_reals)
     discrete = {a.name for a in subject.assumptions if a.kind in DISCRETE}
     found = {
@@ -182,6 +212,7 @@ def unproved(
     bent = {b for node in nodes if node.op not in asking for b in kinked(node, positive)}
     open_ones = {b: m for b, m in found.items() if b in bent}
     own = [boundary for boundary in found if boundary not in bent]
+    labels = fixed(subject, name)
     known = [*conditions]
     texts, values = {str(one) for one in known}, {one.about for one in known if one.about}
 
@@ -189,9 +220,11 @@ def unproved(
         return str(one) in texts or one.about in values
 
     def holds(some: list[Boundary]) -> bool:
-        for outputs, opaque in product(_beside(subject, some), cuts):
+        there = [one for one in some if one in labels]
+        beside = _beside(subject, [one for one in some if one not in labels])
+        for outputs, opaque in product(beside, cuts):
             try:
-                goal = forced(subject, name, some, opaque, outputs)
+                goal = forced(subject, name, some, opaque, _as_there(subject, outputs, there))
                 answer = None if goal is None else equal(goal)
             except SymgradError:
                 continue
@@ -356,6 +389,13 @@ def _freed(subject: Subject, found: Iterable[Boundary]) -> list[tuple[Node, Node
         return list(subject.outputs)
     new = rewrite(graph, [node for node, _ in subject.outputs], known, named=False)
     return [(new[node], cotangent) for node, cotangent in subject.outputs]
+
+
+def _as_there(
+    subject: Subject, outputs: Sequence[tuple[Node, Node]], found: Sequence[Boundary]
+) -> list[tuple[Node, Node]]:
+    """The outputs where elements lie on boundaries."""
+    return [(_off_branches(subject, node, found), cotangent) for node, cotangent in outputs]
 
 
 _ELEMENTWISE = (*COMPARISONS, "expand", "where", "logical_not")

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -65,16 +65,22 @@ class Found:
     unsure: bool = False
 
 
-def look(subject: Subject, name: str, node: Node, value: Fraction | Node) -> Found:
+def look(
+    subject: Subject, name: str, node: Node, value: Fraction | Node, *, spread: bool = False
+) -> Found:  # fmt: skip
     """Look at one gradient at points at which ``node`` is ``value`` somewhere.
 
     ``kinked`` where forward has no derivative at any of the points, and there are some.
+    ``spread``: look at points of all kinds.
     """
     seen, kinked, unsure = 0, 0, 0
     comparable = not isinstance(value, Node) or value.shape == node.shape
     if len(subject.everything.nodes) > BOUNDARY_NODES or not comparable:
         return Found()
-    for point in points(subject, node, value):
+    found: Iterable[Point] = points(subject, node, value)
+    if spread:
+        found = itertools.chain(islice(found, POINTS), points(subject, node, value, spread=True))
+    for point in found:
         with mpmath.workdps(WORKING_DIGITS):
             try:
                 at = subject.evaluate_precise(point)
@@ -86,7 +92,7 @@ def look(subject: Subject, name: str, node: Node, value: Fraction | Node) -> Fou
         if answer.wrong is not None:
             return answer
         seen, kinked, unsure = seen + 1, kinked + answer.kinked, unsure + answer.unsure
-        if seen - unsure >= POINTS or unsure >= 2 * POINTS:
+        if seen - unsure >= POINTS * (1 + spread) or unsure >= 2 * POINTS:
             break
     return Found(kinked=seen > 0 and kinked == seen)
 
@@ -274,7 +280,7 @@ def _points(
     ]  # fmt: skip
     shapes = subject.sampler.small_choices(BOUNDARY_SHAPES)
     if not spread:
-        made, most, free = simple_point, None, _BOUNDS
+        made, most, free = simple_point, None, (*_BOUNDS, "constant")
         bases = [(sizes, variant) for sizes in shapes for variant in range(2)]
     else:
         made, most, free = partial(_apart, names), 2, _FREE
