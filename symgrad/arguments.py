@@ -29,6 +29,7 @@ from symgrad.proof.report.merge import under
 from symgrad.proof.report.records import Condition, InputReport, Report
 from symgrad.proof.report.verdict import FAILED, Verdict
 from symgrad.quantify import Judge, Quantified, with_general_names, with_general_repairs
+from symgrad.shapes.candidates import labels
 from symgrad.shapes.sizes import as_multiples
 
 _SHARE = 0.3
@@ -88,6 +89,8 @@ class _Others:
                 outside = union is None or not any(one.holds(value) for one in union.regions)
                 if outside and _is_alike(value, default):
                     yield value
+            if type(default) is int and default < 0 and name in labels(self.request.function):
+                yield 1
         if type(default) is not float:
             yield from other_values(
                 self.request, default,

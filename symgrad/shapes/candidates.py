@@ -436,6 +436,26 @@ def _text(node: ast.AST) -> str:
 # -- evidence
 
 
+def labels(function: AnyFunction) -> set[str]:
+    """The arguments that are compared by ``==`` or ``!=``, or given as what is ignored.
+
+    Such a number may be of any sign: it is no size, but a name for a class.
+    """
+    try:
+        tree = ast.parse(method_sources(class_of(function)))
+    except SyntaxError:
+        return set()
+    found = {one.name for one in parameters(function) if _IGNORED.search(one.name)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
+            found |= _names(node.left).union(*map(_names, node.comparators))
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("eq", "ne"):
+            found.update(*map(_names, node.args))
+        elif isinstance(node, ast.keyword) and node.arg == "ignore_index":
+            found |= _names(node.value)
+    return found
+
+
 def _axes_in(node: ast.AST) -> Iterator[int]:
     """The axes that an expression names by numbers; -1 for ``...``, which leaves them open."""
     places: list[ast.expr] = []

@@ -93,7 +93,9 @@ class Masked(Chosen):
         return x * mask.to(x.dtype)
 
 
-class Alike(Chosen):
+class Alike(FUNCTION):
+    right = True
+
     @classmethod
     def forward(cls, ctx: Any, x: Any, one: Any, other: Any) -> Any:
         same = (one == other).to(x.dtype)
@@ -172,7 +174,10 @@ def test_labels_are_classes_or_what_is_ignored(how: str) -> None:
     report = sg.verify(type("Right", (Ignored,), {"safe": SAFE[how]}))
     assert str(report.verdict) == "PROVED", str(report)
     found = [one for one in report.conditions if one.kind == "index"]
-    assert [one.text for one in found] == ["0 <= target < k or target == -100"]
+    assert [one.text for one in found] == [
+        "0 <= target < k or target == -100",
+        "0 <= target < k or target == 1 (for ignore_index = 1)",
+    ]
     labels = {"target": torch.tensor([0, 2, -100]), "k": 3}
     assert eval(found[0].code, labels).all()
     assert not eval(found[0].code, {**labels, "k": 2}).all()
@@ -205,6 +210,50 @@ class Stated(FUNCTION):
         keep = t != (-100 if cls.missing else ctx.number)
         hot = functional.one_hot(t.masked_fill(~keep, 0), x.shape[1])
         return (g * keep).unsqueeze(1) * (x.softmax(1) - hot), None, None
+
+
+class Negative(FUNCTION):
+    """Backward takes what is ignored for a negative number, which the default is."""
+
+    @staticmethod
+    def kept(target: Any, ignore_index: int) -> Any:
+        return target >= 0
+
+    @classmethod
+    def forward(cls, ctx: Any, x: Any, target: Any, ignore_index: int = -100) -> Any:
+        ctx.save_for_backward(x, target)
+        ctx.ignore_index = ignore_index
+        return functional.cross_entropy(x, target, ignore_index=ignore_index, reduction="sum")
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        x, target = ctx.saved_tensors
+        kept = cls.kept(target, ctx.ignore_index)
+        hot = functional.one_hot(target.masked_fill(~kept, 0), x.shape[1])
+        return g * (x.softmax(1) - hot) * kept.unsqueeze(1), None, None
+
+
+class Compared(Negative):
+    """The same, but that forward compares by itself."""
+
+    @classmethod
+    def forward(cls, ctx: Any, x: Any, target: Any, pad: int = -1) -> Any:
+        ctx.save_for_backward(x, target)
+        ctx.ignore_index = pad
+        safe = target.masked_fill(target == pad, 0).unsqueeze(1)
+        return -(x.log_softmax(1).gather(1, safe).squeeze(1) * (target != pad)).sum()
+
+
+@pytest.mark.parametrize("loss", [Negative, Compared])
+def test_what_is_ignored_may_be_a_class(loss: Any) -> None:
+    """A label is no number whose sign means something."""
+    report = sg.verify(loss)
+    assert str(report.verdict) == "REFUTED", str(report)
+    assert "1" in dict(report.values).values()
+    asks = staticmethod(lambda target, ignored: target != ignored)
+    report = sg.verify(type("Right", (loss,), {"kept": asks}))
+    assert str(report.verdict) == "PROVED", str(report)
+    assert any("or 1" in text for text in dict(report.values).values())
 
 
 class Smoothed(FUNCTION):
