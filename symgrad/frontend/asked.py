@@ -4,13 +4,15 @@ In: a request, the default of a plain argument.  Out: other values that the prog
 tells apart: the literals that it compares the argument with, the other truth value, the axes of the
 tensors.
 
-The argument is traced as a text or an integer that notes what it is asked.  What is found is a
-choice of what to judge, and nothing rests on it.
+The argument is traced as a text or an integer that notes what it is asked.  Where nothing says
+what an argument is, it is traced as a tensor first, which notes that, too
+(``symgrad.frontend.compared``).  What is found is a choice of what to judge, and nothing rests on
+it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import CodeType
@@ -23,6 +25,8 @@ from symgrad.frontend.request import Request
 Trace = Callable[[Any], Any]
 OTHER = "other"
 """A text that programs do not compare with."""
+OTHER_NUMBER = 7919
+"""An integer that they do not compare with."""
 _REDUCTIONS = ("mean", "sum", "none")
 """What torch calls reductions: a program need not compare with the last of them."""
 
@@ -55,6 +59,23 @@ class AskedText(str):
         self.log.hashed = True
         return str.__hash__(self)
 
+    def lower(self) -> AskedText:
+        """What notes in the same log."""
+        return self._like(str.lower(self))
+
+    def upper(self) -> AskedText:
+        """What notes in the same log."""
+        return self._like(str.upper(self))
+
+    def strip(self, chars: str | None = None) -> AskedText:
+        """What notes in the same log."""
+        return self._like(str.strip(self, chars))
+
+    def _like(self, value: str) -> AskedText:
+        found = AskedText(value)
+        found.log = self.log
+        return found
+
 
 class AskedInteger(int):
     """An integer that notes what it is compared with, and that it is an axis."""
@@ -70,6 +91,24 @@ class AskedInteger(int):
         return int.__ne__(self, other)
 
     __hash__ = int.__hash__
+
+
+def values_of(function: Any, literals: Sequence[Any], kind: type, trace: Trace) -> list[Any]:
+    """What an argument may be that nobody stated: texts, or integers, that it is compared with.
+
+    ``literals``: those that are known; None among them where it is a key.  A text that is none of
+    them comes last.
+    """
+    known = [one for one in literals if type(one) is kind]
+    log = _Log(list(known), None in literals)
+    if kind is int:
+        _ask(AskedInteger, [OTHER_NUMBER, *known], log, trace)
+        return log.literals
+    _ask(AskedText, [OTHER, *known], log, trace)
+    found = [*log.literals, *(_keys(function) if log.hashed else [])]
+    if set(_REDUCTIONS[:2]) & set(found):
+        found += _REDUCTIONS
+    return list(dict.fromkeys([*found, OTHER])) if found else []
 
 
 def used_as_axis(value: Any) -> None:

@@ -28,6 +28,7 @@ from symgrad.errors import (
 from symgrad.frontend import unsupported
 from symgrad.frontend.asserted import asserted
 from symgrad.frontend.caller import asker, here
+from symgrad.frontend.compared import compared
 from symgrad.frontend.constants import is_computed_of_sizes, known_number, known_truth
 from symgrad.frontend.devices import Device, are_on
 from symgrad.frontend.questions import (
@@ -642,6 +643,8 @@ class SymbolicTensor(_Held):
 
     def __hash__(self) -> int:
         observed("the hash of a tensor is asked for")
+        if (node := self.known_node()) is not None and asker() is not None:
+            compared(node, None)
         return object.__hash__(self)
 
     @property

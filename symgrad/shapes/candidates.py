@@ -173,7 +173,7 @@ _COUNTS = tuple(Candidate(price, value=value) for price, value in enumerate((2, 
 _FLAG = (Candidate(0, value=True), Candidate(12, value=False))
 """Without the flag less is computed: what an argument is would not show."""
 _PLAIN = {"int": _WHOLE, "bool": _FLAG, "float": (_CONSTANT, Candidate(1, value=0.5)),
-          "str": ()}  # fmt: skip
+          "str": (_CONSTANT,)}  # fmt: skip
 # What is kept as an attribute may be a tensor all the same: its gradient tells.
 _NUMBER = (_CONSTANT, *_priced(_TENSORS, 1), *_priced(_REALS, 6))
 _FLAG_OR_ELSE = (*_FLAG, *_priced(_REALS, 12), *_priced(_TENSORS, 4))
@@ -232,6 +232,13 @@ def _of_rank(rank: int) -> tuple[Candidate, ...]:
     )  # fmt: skip
 
 
+def _of_items(count: int) -> tuple[Candidate, ...]:
+    """For a tuple of numbers, such as the edges of a window."""
+    values = [tuple(range(1, count + 1)), (1,) * count, (2,) * count, (0,) * count]
+    tuples = [Candidate(price, value=value) for price, value in enumerate(dict.fromkeys(values))]
+    return (*tuples, *_priced(_TENSORS, 6))
+
+
 def _unknown(parameter: Parameter, evidence: str | int) -> Unknown:
     if parameter.kind is Parameter.KEYWORD_ONLY:
         return Unknown(parameter.name, _plain_values(parameter))
@@ -251,11 +258,11 @@ def _unknown(parameter: Parameter, evidence: str | int) -> Unknown:
             evidence = "switch"
         if evidence == "number" and _COUNTED.search(parameter.name):
             evidence = "counted"
-        if _WINDOWS.search(parameter.name):
+        if _WINDOWS.search(parameter.name) and not isinstance(evidence, int):
             evidence = "window"
         evidence = evidence or ("axes" if _BIASES.search(parameter.name) else "")
         if isinstance(evidence, int):
-            candidates = _of_rank(evidence)
+            candidates = _of_rank(evidence) if evidence > 0 else _of_items(-evidence)
         else:
             candidates = _BY_EVIDENCE.get(evidence, _ANYTHING)
     return Unknown(parameter.name, _priced(candidates))
@@ -489,7 +496,10 @@ _ALONG_AXES = (
 
 
 def _evidence(function: AnyFunction) -> dict[str, str | int]:
-    """``number``, ``flag`` or ``index`` for names that are used as such; a rank where it shows."""
+    """``number``, ``flag`` or ``index`` for names that are used as such; a rank where it shows.
+
+    A negative number counts the items of a tuple.
+    """
     try:
         tree = ast.parse(method_sources(class_of(function)))
     except SyntaxError:
@@ -543,6 +553,11 @@ def _evidence(function: AnyFunction) -> dict[str, str | int]:
     }
     indexed = dict.fromkeys(sorted(indices), "index")
     with_axes = dict.fromkeys(sorted(used.with_axes), "axes")
+    plain_ones = {*plain, *numbers} - used.tensors - saved
+    numbers |= {
+        name: -count for name, count in used.items.items()
+        if 1 < count <= MOST_UNPACKED and name in plain_ones
+    }  # fmt: skip
     return {**with_axes, **plain, **indexed, **numbers, **flags, **own, **ranks}
 
 
@@ -559,9 +574,12 @@ class _Uses:
         self.masks: dict[str, set[str]] = {}
         self.labels: set[str] = set()
         self.shares: set[str] = set()
+        self.items: dict[str, int] = {}
 
     def take(self, node: ast.AST) -> None:
         """One node."""
+        name, count = _items(node)
+        self.items[name] = max(self.items.get(name, 0), count)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             self.tensors.add(node.value.id)
             if node.attr == "unsqueeze":
@@ -687,6 +705,23 @@ def _unpacked(target: ast.Tuple, value: ast.expr) -> dict[str, int]:
     if starred or len(target.elts) > MOST_UNPACKED or not isinstance(shape.value, ast.Name):
         return {}
     return {shape.value.id: len(target.elts)}
+
+
+def _items(node: ast.AST) -> tuple[str, int]:
+    """How many items a name has: ``a, b = pad``, ``pad[1]``; 0 where the node shows nothing."""
+    if isinstance(node, ast.Subscript):
+        place = getattr(node.slice, "value", None)
+        return _own_name(node.value), place + 1 if type(place) is int else 0
+    if not isinstance(node, ast.Assign):
+        return "", 0
+    parts = getattr(node.targets[0], "elts", ())
+    starred = any(isinstance(part, ast.Starred) for part in parts)
+    return _own_name(node.value), 0 if starred else len(parts)
+
+
+def _own_name(node: ast.expr) -> str:
+    """``pad`` of ``pad`` and of ``ctx.pad``; empty for what is neither."""
+    return _text(node).rpartition(".")[2]
 
 
 def _bounds(of: ast.Slice) -> set[str]:

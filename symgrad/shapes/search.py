@@ -21,6 +21,7 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from types import NoneType
 from typing import Any, TypeVar
 
 from symgrad import deadline
@@ -43,6 +44,8 @@ from symgrad.errors import (
     counted,
     is_limit,
 )
+from symgrad.frontend.asked import values_of
+from symgrad.frontend.compared import comparing
 from symgrad.frontend.function import class_location, class_of, raw_method
 from symgrad.frontend.lift import IndexKindError
 from symgrad.frontend.request import (
@@ -119,6 +122,9 @@ _UNPACKED = re.compile(r"not enough values to unpack \(expected (\d), got (\d)\)
 _BEYOND = re.compile(r"axis (\d) is out of range for a tensor with (\d) ax[ie]s")
 MISTAKE_PRICE = 1
 """A gradient of the right rank and the wrong sizes is rather a mistake than a wrong guess."""
+LEARNED_PRICE = 12
+ENDING_ALIKE = 8
+"""So many trials that end in a missing module, name or attribute show that all will."""
 SHOWN_ERRORS = 3
 FITTING_TRIALS = 12
 """How many shapes near to some are tried, since these do not fit backward."""
@@ -220,6 +226,13 @@ class _Search:
         """Arguments whose values Python would have to know, each alone: plain ones come first."""
         self.places: set[Location | None] = set()
         """Where trials ended."""
+        self.learned: dict[str, list[type]] = {}
+        """Whether arguments were found to be compared with texts, and with integers."""
+        self.parts: dict[str, tuple[str, Location | None]] = {}
+        """What arguments are asked for that neither tensors nor numbers have, and where."""
+        self.ending: SymgradError | None = None
+        self.same = 0
+        """How many trials have ended alike, one after the other, as they will for all arguments."""
         self.numbers = USUAL_NUMBERS
         """What is put for sizes that Python has to know."""
         self.traced: dict[tuple[Any, ...], tuple[FunctionGraphs | None, Exception | None]] = {}
@@ -500,13 +513,18 @@ class _Search:
         numbers = {unknown.name for unknown, one in rows if one.constant}
         if node is None or node.op != "input" or node.attributes["name"] not in numbers:
             return
-        name, part = node.attributes["name"], getattr(cause, "name", "")
         assert problem is not None
-        raise SpecError(
+        name, part = node.attributes["name"], getattr(cause, "name", "")
+        raise self._has_parts(name, part, "backward", problem.location)
+
+    def _has_parts(self, name: str, part: str, method: str, where: Location | None) -> SpecError:
+        """The error for an argument that is no tensor, number or text."""
+        return SpecError(
             f"{class_of(self.function).__name__}: nothing says what {name} is: "
-            f"backward asks it for {part!r}, which neither tensors nor numbers have",
-            location=problem.location,
-            hint=f"give it: static of sg.verify takes {{{name!r}: ...}}",
+            f"{method} asks it for {part}, which neither tensors nor numbers have",
+            location=where,
+            hint=f"give it: static of sg.verify takes {{{name!r}: ...}}; a module or a function, "
+            f'in symgrad.toml: callables = {{ {name} = "module.name" }}',
         )
 
     def _read_otherwise(
@@ -770,7 +788,13 @@ class _Search:
             price, chosen = one
             if self.trials >= last or (best is not None and price >= best.price):
                 break
+            if best is None and self.ending is not None and self.same >= ENDING_ALIKE:
+                break
+            before = list(self.unknowns)
             trial = self._tried(chosen, wanted)
+            if self.unknowns != before:  # what was tried stands for something else
+                best, todo = None, self._in_turn(wanted)
+                continue
             if trial is None and best is None and self.asked > asked:
                 asked, todo = set(self.asked), self._in_turn(wanted)
             if trial is None:
@@ -1197,7 +1221,8 @@ class _Search:
 
     def _traced(self, trial: _Trial) -> tuple[FunctionGraphs | None, Exception | None]:
         try:
-            found = trace_request(self._request(trial), most_cases=self.most_cases)
+            with comparing() as compared:
+                found = trace_request(self._request(trial), most_cases=self.most_cases)
         except Exception as error:  # forward may raise anything on what it is not meant for
             what = error.what if isinstance(error, SymgradError) else error
             self.places.add(as_symgrad_error(error, "forward").location)
@@ -1210,12 +1235,59 @@ class _Search:
                 self.missing = self.missing or error
             asked = error.asked if isinstance(error, ControlFlowError) else NONE
             self.asked |= asked if len(asked) == 1 else NONE
+            self._note_ending(as_symgrad_error(error, "forward"))
             if len(self.errors) < SHOWN_ERRORS:
                 place = as_symgrad_error(error, "forward").location
                 said = f"{type(error).__name__}: {what}"
                 self.errors[self._shapes(trial)] = f"{said} (line {place.line})" if place else said
             return None, error
+        finally:
+            self._learn(trial, compared)
         return found, None
+
+    def _learn(self, trial: _Trial, compared: Mapping[str, Sequence[Any]]) -> None:
+        """What is compared with texts is one of these; what Python asks for, with integers, too."""
+        for at, unknown in enumerate(self.unknowns[: len(trial.chosen)]):
+            name, literals = unknown.name, compared.get(unknown.name, ())
+            part = self.parts.get(name, ("", None))[0]
+            is_text = hasattr(str, part) or any(type(one) in (str, NoneType) for one in literals)
+            kind = str if is_text else int
+            known = self.learned.setdefault(name, [])
+            if (not is_text and not (literals and name in self.asked)) or kind in known:
+                continue
+            known.append(kind)
+
+            def trace(value: Any, at: int = at) -> Any:
+                chosen = _put(trial.chosen, at, Candidate(0, value=value))
+                other = replace(trial, chosen=chosen, specs=_put(trial.specs, at, None))
+                return trace_request(self._request(other), most_cases=self.most_cases)
+
+            values = values_of(self.function, literals, kind, trace)
+            plain = [one for one in unknown.candidates if not one.is_tensor]
+            first = [Candidate(price, value=one) for price, one in enumerate(values)]
+            rest = [replace(one, price=one.price + LEARNED_PRICE) for one in plain]
+            if values:
+                self.unknowns[at] = replace(unknown, candidates=(*first, *rest))
+                self.ending = None
+
+    def _note_ending(self, error: SymgradError) -> None:
+        """Count trials that end in what no argument changes, one and the same."""
+        cause = error.__cause__
+        asked = getattr(cause, "obj", None) if isinstance(cause, AttributeError) else None
+        node = asked.known_node() if isinstance(asked, SymbolicTensor) else None
+        name = ""
+        if node is not None and node.op == "input":
+            name, part = node.attributes["name"], getattr(cause, "name", "")
+        elif isinstance(error, ShapeError) and error.asked:
+            (name,), part = error.asked, error.what.partition(" with ")[2]
+        if name:
+            self.parts.setdefault(name, (part, error.location))
+        if not name and not isinstance(cause, (ImportError, NameError)):
+            self.ending = None
+        elif self.ending is None or str(self.ending) != str(error):
+            self.ending, self.same = error, 1
+        else:
+            self.same += 1
 
     def _fresh(self, chosen: Sequence[Candidate]) -> Specs:
         """Specs in which every axis has a size of its own."""
@@ -1327,6 +1399,12 @@ class _Search:
         cls = class_of(self.function)
         if not self.unknowns and not self.trials:
             return self._no_argument()
+        open_ones = {one.name: one for one in self.unknowns if not one.candidates[0].is_value}
+        for name, (part, where) in self.parts.items():
+            if name in open_ones:
+                return self._has_parts(name, part, "forward", where)
+        if self.ending is not None and self.same >= ENDING_ALIKE:
+            return self.ending
         if self.first is not None and self.alike:
             found = as_symgrad_error(self.first, f"{cls.__name__}: forward")
             if not refuses_sizes(found):
@@ -1334,6 +1412,8 @@ class _Search:
         if self.missing is not None:  # no shapes help
             return self.missing
         wanted = [unknown.name for unknown in self.unknowns]
+        others = [one.name for one in self.unknowns if not _is_float(one.candidates[0])]
+        plain = next(iter(others), "NAME")
         tried = "".join(f"\n    {shapes}: {said}" for shapes, said in self.errors.items())
         return SpecError(
             f"{cls.__name__}: nothing says what {', '.join(wanted) or 'an argument'} "
@@ -1345,9 +1425,13 @@ class _Search:
             hint='annotate forward, as in x: "f32[n m]"; or say --shapes '
             f'"{"; ".join(map(_likely, self.unknowns)) or "n m"}", one spec a tensor, where 2*n is '
             "an even size, 3 the number 3, and i64[n] a tensor of integers; and "
-            "--static NAME=VALUE for a non-tensor argument"
-            + ("" if self.guest is None else self.guest.shapes_hint),
+            f"--static {plain}=VALUE, or static = {{ {plain} = VALUE }} in symgrad.toml, for a "
+            "non-tensor argument" + ("" if self.guest is None else self.guest.shapes_hint),
         )
+
+
+def _are_alike(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and bool(one == other)
 
 
 def _described(name: str, one: Candidate, spec: TensorSpec | None) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import linecache
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -286,3 +287,119 @@ def test_there_is_nothing_beyond_the_parameters() -> None:
     report = sg.verify(AsksBeyond, "n m")
     assert report.verdict is not sg.PROVED
     assert "IndexError" in str(report)
+
+
+def _written(source: str, name: str) -> Any:
+    """The class of a source, whose lines Python finds."""
+    path, names = f"<{name}>", dict(globals())
+    linecache.cache[path] = (len(source), None, source.splitlines(keepends=True), path)
+    exec(compile(source, path, "exec"), names)
+    return names[name]
+
+
+def _kind_of(text: Any) -> int:
+    """A helper that tells texts apart."""
+    if text in ("sine", "sin"):
+        return 0
+    if text == "exp":
+        return 1
+    raise ValueError(text)
+
+
+TABLE = {"sin": 0, "exp": 1}
+WAYS: dict[str, Any] = {
+    "compared": lambda kind: 0 if kind == "sin" else 1,
+    "helper": _kind_of,
+    "key": lambda kind: TABLE[kind],
+    "lower": lambda kind: 0 if kind.lower() == "sin" else 1,
+    "integer": lambda kind: {7: 0, 9: 1}[7 if kind == 7 else 9 if kind == 9 else kind],
+    "not equal": lambda kind: 1 if kind != "sin" else 0,
+}
+
+
+def _by_kind(way: str, wrong: int | None) -> Any:
+    """Backward is wrong where the way gives a number."""
+
+    class ByKind(Function):
+        @staticmethod
+        def forward(ctx, x, kind):
+            ctx.kind = WAYS[way](kind) if way != "key" else TABLE[kind]
+            ctx.save_for_backward(x)
+            return x.sin() if ctx.kind == 0 else x.exp()
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            grad = x.cos() if ctx.kind == 0 else x.exp()
+            return g * (2 if ctx.kind == wrong else 1) * grad, None
+
+    return ByKind
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_the_code_compares_with_is_judged(way: str) -> None:
+    verdict, notes = _inferred(_by_kind(way, None))
+    assert verdict == "PROVED"
+    for value in ("7", "9") if way == "integer" else ("'sin'",):
+        assert f"kind = {value}" in notes
+    for wrong in (0, 1):
+        assert _inferred(_by_kind(way, wrong))[0] == "REFUTED"
+
+
+@pytest.mark.parametrize("edges", ["a, b = edges", "a, b = edges[0], edges[1]"])
+def test_a_tuple_is_found_where_its_items_are_used(edges: str) -> None:
+    source = f"""
+class Edged(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, edges):
+        {edges}
+        ctx.edges = edges
+        return torch.nn.functional.pad(x, (a, b))
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.edges
+        return g[..., a : g.shape[-1] - b], None
+"""
+    assert _inferred(_written(source, "Edged"))[0] == "PROVED"
+    wrong = source.replace("g.shape[-1] - b", "g.shape[-1] - a")
+    assert _inferred(_written(wrong, "Edged"))[0] in ("REFUTED", "UNDECIDED")
+
+
+CALLS: list[Any] = []
+
+
+class _Parts(NamedTuple):
+    said: str
+    body: str
+
+
+REFUSED = {
+    "attribute": _Parts("nothing says what m is: forward asks it for flat", "m.flat"),
+    "key": _Parts("nothing says what m is: forward asks it for 'scale'", "m['scale']"),
+    "module": _Parts("No module named 'no_such_extension'", "__import__('no_such_extension')"),
+    "name": _Parts("name 'no_such_extension' is not defined", "no_such_extension.forward(x, m)"),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_no_argument_changes_is_said_at_once(kind: str) -> None:
+    function = _written(
+        f"""
+class Asks(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y, z, m):
+        CALLS.append(m)
+        return x * {REFUSED[kind].body}
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, None, None, None
+""",
+        "Asks",
+    )
+    CALLS.clear()
+    with pytest.raises(sg.SymgradError, match=REFUSED[kind].said) as found:
+        sg.verify(function)
+    assert found.value.location.line == 6
+    assert len(CALLS) < 40

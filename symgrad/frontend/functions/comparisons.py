@@ -11,6 +11,7 @@ from typing import Any
 
 from symgrad.errors import DTypeError
 from symgrad.frontend.caller import here
+from symgrad.frontend.compared import compared
 from symgrad.frontend.constants import known_truth
 from symgrad.frontend.dtypes import check_fits, finfo
 from symgrad.frontend.kinds import refused
@@ -46,6 +47,8 @@ def _comparison(op: str) -> Callable[[Any, Any], Tensor]:
         )  # fmt: skip
 
     def method(self: Any, other: Any) -> Any:
+        if op in ("eq", "ne") and (node := self.known_node()) is not None:
+            compared(node, other)
         return call(self, other) if is_operand(other) else NotImplemented
 
     call.__name__ = call.__qualname__ = op

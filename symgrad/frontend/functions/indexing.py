@@ -159,6 +159,12 @@ def _with_ellipsis(tensor: Tensor, items: list[Any]) -> list[Any]:
     """The key with full slices for the ellipsis, or behind, for every axis that it leaves out."""
     used = 0
     for item in items:
+        if isinstance(item, str):
+            node = tensor.known_node()
+            named = [] if node is None or node.op != "input" else [node.attributes["name"]]
+            raise ShapeError(
+                f"a tensor cannot be indexed with {item!r}", location=here(), asked=named
+            )
         if isinstance(item, (bool, np.bool_)):
             raise UnsupportedOpError("True and False are not supported as indices", location=here())
         if item is None or item is Ellipsis:
