@@ -381,7 +381,7 @@ def _for_guesses(request: Request, suggest: bool) -> Report:
         share = OTHER_NUMBERS_SHARE if more else 1.0
         report, is_late = (
             (None, False)  # a condition says that this shape is the inferred one
-            if other.guess.summed in equal
+            if not equal.isdisjoint(other.guess.summed.split(" and "))
             else _beside(request, other, suggest, share)
         )
         if report is None:
@@ -399,7 +399,7 @@ def _for_guesses(request: Request, suggest: bool) -> Report:
             if fewer is not None and str(fewer.verdict) not in lacking:
                 del judged[other.guess]
                 judged[request.guess] = fewer
-                equal.update(filter(None, [other.guess.summed]))
+                equal.update(filter(None, other.guess.summed.split(" and ")))
     return for_guesses(judged, late)
 
 

@@ -282,7 +282,7 @@ class Guess:
     ``multiples``: the sizes that are multiples because symgrad traces no others, where forward
     takes such.  ``accident``: a mistake at these shapes is a condition for others.
     ``written``: backward makes gradients of just these shapes where a tensor is repeated;
-    ``summed``: the one of which it makes a larger one, which PyTorch sums.
+    ``summed``: those of which it makes larger ones, which PyTorch sums (``x and y``).
     ``again``: infers the shapes of another Function, or for more plain values, in the same way.
     """
 

@@ -114,6 +114,8 @@ MOST_TIED = 2
 """Shapes of other ranks that are judged where backward takes these with two sizes as one alone."""
 MOST_SUMMED = 9
 """Shapes of repeated tensors that are judged where PyTorch sums a gradient that is larger."""
+MOST_PAIRS = 6
+"""Shapes of two repeated tensors that are judged."""
 RAISING_PRICE = 10
 """Of a backward that raises, beside one whose gradients do not fit: it makes none."""
 NUMBER_PRICE = 2 * FAILING_PRICE
@@ -280,8 +282,8 @@ class _Search:
             []
             if found.failing
             else [
-                self._marked(one, written=not summed, summed=summed)
-                for one, summed in self._repeated(found, ranks)
+                self._marked(one, accident=not (alike or summed), written=alike, summed=summed)
+                for one, summed, alike in self._repeated(found, ranks)
             ]
         )
         longer = [] if found.failing else [
@@ -962,7 +964,8 @@ class _Search:
         failing.sort(key=lambda one: one.price)
         tied = filter(None, map(self._as_backward_ties, failing[:MOST_OTHER_SHAPES]))
         yield from itertools.islice(tied, MOST_TIED)
-        yield from [one for one in failing if _axes(one) > _axes(best)][:1]
+        more = [one for one in failing if _axes(one) > _axes(best) and _odd(one) <= _odd(best)]
+        yield from more[:1]
 
     def _as_backward_ties(self, trial: _Trial) -> _Trial | None:
         """The same with sizes that meet in backward as one; None where it fails for all that."""
@@ -1016,41 +1019,54 @@ class _Search:
                     trials[chosen] = None
         return [one for one in trials.values() if one]
 
-    def _repeated(self, found: _Trial, others: Sequence[_Trial]) -> Iterator[tuple[_Trial, str]]:
-        """The same with a tensor that is repeated along an axis; its name if torch sums.
+    def _repeated(
+        self, found: _Trial, others: Sequence[_Trial]
+    ) -> Iterator[tuple[_Trial, str, bool]]:
+        """The same with tensors that are repeated along axes; their names if torch sums.
 
-        It has the size 1 there, or lacks axes in front, beside a tensor of the shape found.
-        Backward is written for it where no other gradient is larger than its argument, and
-        something is done for it that is not done for the shape found.  Else three such shapes of
-        each tensor are enough: with the size 1 in front or last, and with fewer axes.  With more
-        axes than were found, backward may be written for fewer of them.
+        They have the size 1 there, or lack axes in front, beside tensors that have these sizes.
+        Backward is written for it, which is said last, where no other gradient is larger than its
+        argument, and something is done for it that is not done for the shape found.  Else three
+        such shapes of each tensor are enough: with the size 1 in front or last, and with fewer
+        axes.  With more axes than were found, backward may be written for fewer of them.
         """
         longer = [one for one in others if _axes(one) > _axes(found) and one.kinds == found.kinds]
-        summed = list[tuple[_Trial, str]]()
+        summed, pairs = Counter[str](), 0
         for trial in (found, *longer[:1]):
-            usual, own = None, Counter(spec.dims for spec in trial.specs if spec is not None)
-            for at, (one, spec) in enumerate(zip(trial.chosen, trial.specs, strict=True)):
-                if not (_is_float(one) and one.rank and spec) or own[spec.dims] < 2:
+            for dims, alike in _repeatable(trial, both=trial is found):
+                names = {self.unknowns[at].name for at in dims}
+                label = " and ".join(sorted(names))
+                if pairs >= MOST_PAIRS and len(dims) > 1:
                     continue
-                for dims in _repeatable(spec.dims):
-                    price = _price_of(self.unknowns[at], len(dims))
-                    other = replace(
-                        trial,
-                        chosen=_put(trial.chosen, at, replace(one, rank=len(dims), price=price)),
-                        specs=_put(trial.specs, at, replace(spec, dims=dims)),
-                    )
-                    graphs, _ = self._trace(other)
-                    if graphs is None or _refusal(graphs) or _problem(graphs):
-                        continue
-                    larger = _larger(graphs)
-                    if not larger <= {self.unknowns[at].name}:
-                        continue
-                    usual = usual or _done(self._trace(trial)[0])
-                    if _done(graphs) - usual:
-                        yield other, ""
-                    elif larger and trial is found and dims in _shown(spec.dims):
-                        summed.append((other, self.unknowns[at].name))
-        yield from summed[:MOST_SUMMED]
+                other = self._with_shapes(trial, dims)
+                graphs, _ = self._trace(other)
+                if graphs is None or _refusal(graphs) or _problem(graphs):
+                    continue
+                larger = _larger(graphs)
+                if not larger <= names:
+                    continue
+                if _done(graphs) - _done(self._trace(trial)[0]):
+                    pairs += len(dims) > 1
+                    yield other, "", alike
+                elif larger and trial is found and summed.total() < MOST_SUMMED:
+                    ((at, one), *more) = dims.items()
+                    spec = trial.specs[at]
+                    assert spec is not None
+                    if not summed[label] if more else one in _shown(spec.dims):
+                        summed[label] += 1
+                        yield other, label, False
+
+    def _with_shapes(self, trial: _Trial, shapes: Mapping[int, tuple[Dim, ...]]) -> _Trial:
+        """The same with other shapes of some tensors, by their places."""
+        for at, dims in shapes.items():
+            spec, price = trial.specs[at], _price_of(self.unknowns[at], len(dims))
+            assert spec is not None
+            one = replace(trial.chosen[at], rank=len(dims), price=price)
+            trial = replace(
+                trial, chosen=_put(trial.chosen, at, one),
+                specs=_put(trial.specs, at, replace(spec, dims=dims)),
+            )  # fmt: skip
+        return trial
 
     def _uneven(self, found: _Trial) -> tuple[list[_Trial], bool]:
         """The same at a number that is no multiple, and whether forward takes such."""
@@ -1510,6 +1526,11 @@ def _divides_by_zero(graphs: FunctionGraphs) -> bool:
     )
 
 
+def _odd(trial: _Trial) -> int:
+    """How many sizes are numbers or multiples, or occur before."""
+    return sum(spec.oddities for spec in trial.specs if spec is not None)
+
+
 def _axes(trial: _Trial) -> int:
     return sum(one.rank or 0 for one in trial.chosen)
 
@@ -1520,7 +1541,32 @@ def _shown(shape: tuple[Dim, ...]) -> list[tuple[Dim, ...]]:
     return [(one, *shape[1:]), (*shape[:-1], one), shape[1:]]
 
 
-def _repeatable(shape: tuple[Dim, ...]) -> Iterator[tuple[Dim, ...]]:
+def _repeatable(trial: _Trial, *, both: bool) -> Iterator[tuple[dict[int, tuple[Dim, ...]], bool]]:
+    """Shapes, by places, of tensors that are repeated beside others; have these been alike?
+
+    ``both``: also of two tensors at once, each beside the other, or beside a third one.
+    """
+    rows = zip(trial.chosen, trial.specs, strict=True)
+    shapes = {at: spec.dims for at, (one, spec) in enumerate(rows)
+              if spec is not None and _is_float(one) and one.rank}  # fmt: skip
+    every = Counter(shapes.values())
+    sizes = {at: {dim for it, dims in shapes.items() if it != at for dim in dims} for at in shapes}
+    for at, shape in shapes.items():
+        for dims in _repeated_to(shape):
+            if every[shape] > 1 or {*shape} - {*dims} <= sizes[at]:
+                yield {at: dims}, every[shape] > 1
+    pairs = [
+        (one, other) for one, other in itertools.combinations(shapes, 2)
+        if both and shapes[one] == shapes[other] and len(shapes[one]) > 1
+    ]  # fmt: skip
+    for way in itertools.product(range(3), repeat=2):
+        for one, other in pairs:
+            shown = _shown(shapes[one])
+            if way[0] != way[1] or every[shapes[one]] > 2:
+                yield {one: shown[way[0]], other: shown[way[1]]}, True
+
+
+def _repeated_to(shape: tuple[Dim, ...]) -> Iterator[tuple[Dim, ...]]:
     """Shapes that are repeated to one: an axis of size 1, or axes in front left out."""
     one = Dim.of(1)
     for axis, size in enumerate(shape):

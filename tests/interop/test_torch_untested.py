@@ -102,3 +102,92 @@ def test_more_axes_for_which_backward_fails_are_a_condition(
     report = judged(wrong)
     assert str(report.verdict) == "PROVED"
     assert said <= shapes(report)
+
+
+# -- tensors that broadcast
+
+
+def averaged(g: Any, x: Any, w: Any) -> Any:
+    both = x.shape != g.shape and w.shape != g.shape
+    return g.mean(-1, keepdim=True) if both else g.sum_to_size(x.shape)
+
+
+def cut(g: Any, x: Any, w: Any) -> Any:
+    return g[:, :1] if x.shape != g.shape and w.shape != g.shape else g
+
+
+def product(back: Any) -> Any:
+    class Product(FUNCTION):
+        @staticmethod
+        def forward(ctx: Any, x: Any, w: Any) -> Any:
+            ctx.save_for_backward(x, w)
+            return x * w
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, w = ctx.saved_tensors
+            return back(g * w, x, w), (g * x).sum_to_size(w.shape)
+
+    return Product
+
+
+@pytest.mark.parametrize("back", [averaged, cut])
+def test_a_mistake_where_both_operands_are_repeated_is_refuted(back: Any) -> None:
+    report = judged(product(back))
+    assert (str(report.verdict), report.guessed) == ("REFUTED", "x[n, 1], w[1, m]")
+
+
+@pytest.mark.parametrize(
+    "back", [lambda g, x, w: g, lambda g, x, w: g.sum_to_size(x.shape)], ids=["larger", "summed"]
+)
+def test_both_operands_may_be_repeated(back: Any) -> None:
+    report = judged(product(back))
+    assert (str(report.verdict), report.conditions) == ("PROVED", ())
+    assert any(one in report.beside for one in ("x[n, 1], w[1, m]", "x[1, n], w[m, 1]"))
+
+
+class Affine(FUNCTION):
+    @staticmethod
+    def forward(ctx: Any, x: Any, w: Any, b: Any) -> Any:
+        ctx.save_for_backward(x, w, b)
+        return x * w + b
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, w, b = ctx.saved_tensors
+        half = 2 if w.shape != g.shape and b.shape != g.shape else 1
+        return g * w, (g * x).sum_to_size(w.shape), (g / half).sum_to_size(b.shape)
+
+
+def test_a_mistake_where_two_operands_are_repeated_beside_a_third_is_refuted() -> None:
+    report = judged(Affine)
+    assert (str(report.verdict), report.guessed) == ("REFUTED", "x[n, m], w[1, m], b[1, m]")
+
+
+class Columns(FUNCTION):
+    """x is repeated where it has one column: torch sums its gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, w: Any) -> Any:
+        ctx.save_for_backward(x, w)
+        return x * w.view(1, -1)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, w = ctx.saved_tensors
+        return g * w.view(1, -1), (g * x).sum(0)
+
+
+class AveragedColumns(Columns):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, w = ctx.saved_tensors
+        first = g * w.view(1, -1)
+        return first.mean(1, keepdim=True) if x.shape[1] == 1 else first, (g * x).sum(0)
+
+
+def test_operands_of_other_ranks_are_judged_where_they_are_repeated() -> None:
+    report = judged(Columns)
+    assert (str(report.verdict), shapes(report)) == ("PROVED", set())
+    assert {"x[n, 1], w[m]", "x[n, m], w[1]"} <= set(report.beside)
+    assert "the gradient of x is wrong for x[n, 1], w[m]" in shapes(judged(AveragedColumns))
