@@ -27,7 +27,7 @@ OTHER = "other"
 """A text that programs do not compare with."""
 OTHER_NUMBER = 7919
 """An integer that they do not compare with."""
-_REDUCTIONS = ("mean", "sum", "none")
+REDUCTIONS = ("mean", "sum", "none")
 """What torch calls reductions: a program need not compare with the last of them."""
 
 
@@ -106,8 +106,8 @@ def values_of(function: Any, literals: Sequence[Any], kind: type, trace: Trace) 
         return log.literals
     _ask(AskedText, [OTHER, *known], log, trace)
     found = [*log.literals, *(_keys(function) if log.hashed else [])]
-    if set(_REDUCTIONS[:2]) & set(found):
-        found += _REDUCTIONS
+    if set(REDUCTIONS[:2]) & set(found):
+        found += REDUCTIONS
     return list(dict.fromkeys([*found, OTHER])) if found else []
 
 
@@ -141,8 +141,8 @@ def _texts(function: Any, default: str | None, trace: Trace) -> list[str]:
         found += _keys(function)
     if set(found) == {default}:
         return [OTHER]
-    if set(_REDUCTIONS[:2]) & set(found):
-        found += _REDUCTIONS
+    if set(REDUCTIONS[:2]) & set(found):
+        found += REDUCTIONS
     return found
 
 

@@ -8,7 +8,8 @@ stands in brackets is an index; a shape that is unpacked shows the rank; a mask 
 What gets None for its gradient, and is neither saved nor asked anything a tensor is asked, is a
 number; what is compared to make a mask is a tensor; what is compared with None may be None; what is
 counted to, is an exponent, bounds a slice or is taken by ``int``, is positive; what is passed as
-``dim`` or ``axis`` is an axis, as ``ignore_index`` a label, as ``label_smoothing`` a share; a bias,
+``dim`` or ``axis`` is an axis, what is compared with a text is that text, what is passed as
+``reduction`` one of torch's, as ``ignore_index`` a label, as ``label_smoothing`` a share; a bias,
 and what is given one axis more, is no number.
 """
 
@@ -23,6 +24,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from symgrad.errors import SpecError
+from symgrad.frontend.asked import REDUCTIONS
 from symgrad.frontend.function import class_of, init_parameters, method_sources, raw_method
 from symgrad.frontend.request import AnyFunction, bind, parameters
 from symgrad.frontend.spec import TensorSpec, annotated_spec
@@ -239,7 +241,14 @@ def _of_items(count: int) -> tuple[Candidate, ...]:
     return (*tuples, *_priced(_TENSORS, 6))
 
 
-def _unknown(parameter: Parameter, evidence: str | int) -> Unknown:
+def _unknown(parameter: Parameter, evidence: Evidence) -> Unknown:
+    if isinstance(evidence, tuple):
+        texts = tuple(Candidate(price, value=text) for price, text in enumerate(evidence))
+        return Unknown(parameter.name, texts)
+    return _tensor_or_number(parameter, evidence)
+
+
+def _tensor_or_number(parameter: Parameter, evidence: str | int) -> Unknown:
     if parameter.kind is Parameter.KEYWORD_ONLY:
         return Unknown(parameter.name, _plain_values(parameter))
     candidates = _PLAIN.get(_annotation(parameter))
@@ -495,10 +504,13 @@ _ALONG_AXES = (
 """Operations whose plain integers are axes."""
 
 
-def _evidence(function: AnyFunction) -> dict[str, str | int]:
+Evidence = str | int | tuple[str, ...]
+
+
+def _evidence(function: AnyFunction) -> dict[str, Evidence]:
     """``number``, ``flag`` or ``index`` for names that are used as such; a rank where it shows.
 
-    A negative number counts the items of a tuple.
+    Texts that are asked for are these texts.  A negative number counts the items of a tuple.
     """
     try:
         tree = ast.parse(method_sources(class_of(function)))
@@ -541,9 +553,9 @@ def _evidence(function: AnyFunction) -> dict[str, str | int]:
         name for name in used.operands if not (_NUMBERS.search(name) or _COUNTED.search(name))
     }  # fmt: skip
     saved |= beside & unclear  # ctx.kept = label, probabilities
-    numbers: dict[str, str | int] = dict.fromkeys(sorted(kept - saved), "number")
+    numbers: dict[str, Evidence] = dict.fromkeys(sorted(kept - saved), "number")
     none = _without_gradient(function, tree) - used.tensors - unclear
-    plain: dict[str, str | int] = dict.fromkeys(sorted(none), "number")
+    plain: dict[str, Evidence] = dict.fromkeys(sorted(none), "number")
     own = {
         **dict.fromkeys(sorted(used.axes - used.tensors), "axis"),
         **dict.fromkeys(sorted(used.counts - used.tensors), "count"),
@@ -558,7 +570,37 @@ def _evidence(function: AnyFunction) -> dict[str, str | int]:
         name: -count for name, count in used.items.items()
         if 1 < count <= MOST_UNPACKED and name in plain_ones
     }  # fmt: skip
-    return {**with_axes, **plain, **indexed, **numbers, **flags, **own, **ranks}
+    texts = _texts(tree, [one.name for one in named])
+    return {**with_axes, **plain, **indexed, **numbers, **flags, **own, **ranks, **texts}
+
+
+def _texts(tree: ast.AST, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The texts that arguments are compared with, or looked up in; those of torch's reductions."""
+    kept = _kept_attributes(tree, names)
+    found: dict[str, dict[str, None]] = {}
+    for method in ast.iter_child_nodes(tree):
+        forward = getattr(method, "name", "") != "backward"
+        own = _aliases(
+            method, {**kept, **(dict(zip(names, names, strict=True)) if forward else {})}
+        )
+        for node in ast.walk(method):
+            asked: list[ast.expr] = []
+            if isinstance(node, ast.Compare):
+                asked = [node.left, *node.comparators]
+            elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Dict):
+                asked = [node.slice, *(key for key in node.value.keys if key is not None)]
+            elif isinstance(node, ast.keyword) and node.arg == "reduction":
+                asked = [node.value, *map(ast.Constant, REDUCTIONS)]
+            texts = dict.fromkeys(
+                one.value for part in asked for one in ast.walk(part)
+                if isinstance(one, ast.Constant) and isinstance(one.value, str)
+            )  # fmt: skip
+            for name in {own[_text(one)] for one in asked if _text(one) in own} if texts else ():
+                found.setdefault(name, {}).update(texts)
+    return {
+        name: tuple(dict.fromkeys((*(REDUCTIONS if {*REDUCTIONS} & {*texts} else ()), *texts)))
+        for name, texts in found.items()
+    }  # fmt: skip
 
 
 class _Uses:

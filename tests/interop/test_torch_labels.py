@@ -256,6 +256,57 @@ def test_what_is_ignored_may_be_a_class(loss: Any) -> None:
     assert any("or 1" in text for text in dict(report.values).values())
 
 
+class Reduced(FUNCTION):
+    """The reduction has no default; ``summed``: backward asks for the sum, too."""
+
+    summed = True
+
+    @classmethod
+    def forward(cls, ctx: Any, x: Any, t: Any, reduction: Any) -> Any:
+        ctx.save_for_backward(x, t)
+        ctx.how = reduction
+        return functional.nll_loss(x, t, reduction=reduction)
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        x, t = ctx.saved_tensors
+        g = g[:, None] if ctx.how == "none" else g
+        mean = ctx.how == "mean" or (ctx.how == "sum" and not cls.summed)
+        scale = 1 / t.numel() if mean else 1
+        return -g * scale * functional.one_hot(t, x.shape[1]), None, None
+
+
+class Moded(FUNCTION):
+    """A text of the program's own."""
+
+    summed = True
+
+    @classmethod
+    def forward(cls, ctx: Any, x: Any, how: str) -> Any:
+        ctx.save_for_backward(x)
+        ctx.how = how
+        if how not in ("tanh", "square"):
+            raise ValueError(how)
+        return x.tanh() if how == "tanh" else x * x
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        how = ctx.how if cls.summed else "square"
+        return {"tanh": g / x.cosh() ** 2, "square": 2 * g * x}[how], None
+
+
+@pytest.mark.parametrize("loss", [Reduced, Moded])
+def test_a_text_without_a_default_is_what_the_code_asks_for(loss: Any) -> None:
+    report = sg.verify(loss)
+    assert str(report.verdict) == "PROVED", str(report)
+    texts = ("mean", "sum", "none") if loss is Reduced else ("tanh", "square")
+    for text in texts:
+        assert any(f"'{text}'" in shapes for shapes in (report.inferred, *report.beside))
+    wrong = sg.verify(type("Wrong", (loss,), {"summed": False}))
+    assert str(wrong.verdict) == "REFUTED", str(wrong)
+
+
 class Smoothed(FUNCTION):
     """The smoothing has no default."""
 
