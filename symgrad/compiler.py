@@ -413,7 +413,7 @@ def _beside(
     try:
         with part(share) as limit:
             asked = replace(other, audit=request.audit, whole=request.whole)
-            report = _for_presences(asked, suggest)
+            report = _for_presences(asked, suggest and not (other.guess and other.guess.accident))
     except SymgradError:
         return None, False
     except TimeUp as error:
@@ -429,10 +429,10 @@ def _is_accident(other: Request, request: Request, whole: bool) -> bool:
     another call, whose shapes are what they need; and backward may be written for repeated tensors.
     It is written for none for which it returns gradients of other shapes.
     """
-    if other.static != request.static or (other.guess is not None and other.guess.written):
-        return False
     if other.guess is not None and (other.guess.accident or other.guess.summed):
         return True
+    if other.static != request.static or (other.guess is not None and other.guess.written):
+        return False
     own, its = request.guess, other.guess
     if own is not None and its is not None and own.fits and not its.fits:
         return True
@@ -454,7 +454,9 @@ def _with_axes_more(request: Request, first: Report, suggest: bool) -> Report | 
     assert request.guess is not None
     found = None
     for other in request.guess.others:
-        if other.guess is None or not other.has_more_axes_in_some(request):
+        if other.guess is None or other.guess.accident or other.most_axes > request.most_axes:
+            continue
+        if not other.has_more_axes_in_some(request):
             continue
         if other.is_more_special(request):
             return None

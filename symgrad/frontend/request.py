@@ -165,6 +165,11 @@ class Request:
         alike = {one.name for one in self.tensors} == {one.name for one in other.tensors}
         return alike and min(more, default=0) == 0 < max(more, default=0)
 
+    @property
+    def most_axes(self) -> int:
+        """Those of the tensor that has the most."""
+        return max((len(one.spec.dims) for one in self.tensors if one.spec is not None), default=0)
+
     def is_more_special(self, other: Request) -> bool:
         """Has a tensor more sizes that are numbers or multiples, or occur before, than in it?"""
         return max(self._more(other, lambda spec: spec.oddities), default=0) > 0

@@ -747,11 +747,15 @@ class _Search:
             yield self._found(other)
 
     def _valued(self, found: _Trial) -> Iterator[Request]:
-        """The same with other values of plain arguments that have no default, where they fit."""
+        """The same with other values of plain arguments that have no default, where they fit.
+
+        The first for which backward fails is a condition for others.
+        """
         for position, (unknown, own) in enumerate(zip(self.unknowns, found.chosen, strict=True)):
             if not own.is_value:
                 continue
             judged: list[Any] = [own.value]
+            failing: _Trial | None = None
             for one in (*unknown.candidates, *MORE_VALUES):
                 alike = type(one.value) is type(own.value) or own.value is None
                 known = any(type(it) is type(one.value) and it == one.value for it in judged)
@@ -765,6 +769,10 @@ class _Search:
                 if trial and not trial.failing and not trial.hidden:
                     judged.append(one.value)
                     yield self._found(trial)
+                elif trial and trial.failing and _is_usual(one.value):
+                    failing = failing or trial
+            if failing is not None:
+                yield self._marked(failing, accident=True)
 
     def _longer(self, found: _Trial) -> Iterator[Request]:
         """The same with one tensor more, where forward takes it and backward returns a gradient.
@@ -1065,6 +1073,8 @@ class _Search:
             trial = replace(
                 trial, chosen=_put(trial.chosen, at, one),
                 specs=_put(trial.specs, at, replace(spec, dims=dims)),
+                tried=_moved(trial.tried, at, spec.dims, dims),
+                uneven=_moved(trial.uneven, at, spec.dims, dims),
             )  # fmt: skip
         return trial
 
@@ -1462,6 +1472,11 @@ def _likely(unknown: Unknown) -> str:
     return " ".join(itertools.islice(letters(set()), ranks[0] if ranks else 2))
 
 
+def _is_usual(value: Any) -> bool:
+    """Is it no number below 1, for which backward may fail as nobody counts so?"""
+    return not isinstance(value, (int, float)) or value > 0
+
+
 def _least(unknown: Unknown) -> float:
     """The least plain integer that is tried."""
     values = [one.value for one in unknown.candidates if one.is_value]
@@ -1564,6 +1579,21 @@ def _repeatable(trial: _Trial, *, both: bool) -> Iterator[tuple[dict[int, tuple[
             shown = _shown(shapes[one])
             if way[0] != way[1] or every[shapes[one]] > 2:
                 yield {one: shown[way[0]], other: shown[way[1]]}, True
+
+
+def _moved(
+    every: frozenset[Places], at: int, old: Sequence[Dim], new: Sequence[Dim]
+) -> frozenset[Places]:
+    """The places where they are once a tensor has other axes, of which the last ones are kept."""
+    less = len(old) - len(new)
+    moved = [
+        frozenset(
+            (place, axis - less if place == at else axis) for place, axis in places
+            if place != at or (axis >= less and new[axis - less] == old[axis])
+        )
+        for places in every
+    ]  # fmt: skip
+    return frozenset(filter(None, moved))
 
 
 def _repeated_to(shape: tuple[Dim, ...]) -> Iterator[tuple[Dim, ...]]:

@@ -191,3 +191,69 @@ def test_operands_of_other_ranks_are_judged_where_they_are_repeated() -> None:
     assert (str(report.verdict), shapes(report)) == ("PROVED", set())
     assert {"x[n, 1], w[m]", "x[n, m], w[1]"} <= set(report.beside)
     assert "the gradient of x is wrong for x[n, 1], w[m]" in shapes(judged(AveragedColumns))
+
+
+class Gated(FUNCTION):
+    """The bias has an even size, and may be repeated along the rows, but has no half of a 1."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, bias: Any) -> Any:
+        ctx.save_for_backward(x, bias)
+        first, second = (x + bias).chunk(2, -1)
+        return first * second
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        first, second = sum(ctx.saved_tensors).chunk(2, -1)
+        part = torch.cat([g * second, g * first], -1)
+        return part, part
+
+
+def test_sizes_that_are_multiples_are_so_where_a_tensor_is_repeated() -> None:
+    report = judged(Gated)
+    assert str(report.verdict) == "PROVED"
+    assert "x[n, 2*m], bias[2*m]" in report.beside
+
+
+# -- plain values
+
+
+def chunked(back: Any) -> Any:
+    class Chunked(FUNCTION):
+        @staticmethod
+        def forward(ctx: Any, x: Any, k: Any) -> Any:
+            ctx.k = k
+            parts = x.chunk(k, -1)
+            ctx.save_for_backward(*parts)
+            return sum(part * part for part in parts)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return back(g, ctx.saved_tensors), None
+
+    return Chunked
+
+
+def all_parts(g: Any, parts: Any) -> Any:
+    return torch.cat([2 * part * g for part in parts], -1)
+
+
+def one_part(g: Any, parts: Any) -> Any:
+    (part,) = parts
+    return 2 * part * g
+
+
+def first_part(g: Any, parts: Any) -> Any:
+    return 2 * parts[0] * g
+
+
+VALUES: Any = (
+    (all_parts, set()), (one_part, {"backward fails for x[n, 2*m], k = 2"}),
+    (first_part, {"the gradient of x is wrong for x[n, 2*m], k = 2"}),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("back", "said"), VALUES)
+def test_a_value_for_which_backward_fails_is_a_condition(back: Any, said: set[str]) -> None:
+    report = judged(chunked(back))
+    assert (str(report.verdict), shapes(report)) == ("PROVED", said)
