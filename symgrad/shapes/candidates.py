@@ -138,6 +138,8 @@ def left_out(
 # -- prices
 
 ABSENT = Candidate(5, absent=True)
+LAST_PRICE = 24
+"""Of what is tried where all else is refused."""
 
 
 def _priced(candidates: Sequence[Candidate], extra: int = 0) -> tuple[Candidate, ...]:
@@ -303,9 +305,10 @@ def _as_declared(
 
 
 def _optional(unknown: Unknown) -> Unknown:
-    """A tensor or None: a value that nobody stated does not take the place of the default."""
+    """A tensor or None; a value that nobody stated takes its place only where neither is taken."""
     tensors = [one for one in unknown.candidates if one.is_tensor]
-    return Unknown(unknown.name, _priced([*tensors, ABSENT]))
+    values = [one for one in unknown.candidates if one.is_value and one.value is not None]
+    return Unknown(unknown.name, _priced([*tensors, ABSENT, *_priced(values, LAST_PRICE)]))
 
 
 def _plain_values(parameter: Parameter) -> tuple[Candidate, ...]:

@@ -429,3 +429,29 @@ def test_what_is_refuted_without_a_point_is_said_not_to_be_run() -> None:
     found = replayed(request, nowhere, plain)
     assert str(found.verdict) == "REFUTED"
     assert "not run in torch: it is refuted without a point" in str(found)
+
+
+ON_GPU: dict[str, Any] = {
+    "forward": (lambda x: x * x.new_tensor([2.0]).cuda(), lambda g: 3 * g),
+    "made there": (lambda x: x * 2, lambda g: 3 * g * torch.ones(1, device="cuda")),
+    "by a device": (lambda x: x.to(torch.device("cuda", 0)) * 2, lambda g: 3 * g),
+}
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+@pytest.mark.parametrize("way", ON_GPU)
+def test_what_runs_on_a_gpu_is_run_on_the_cpu_where_there_is_none(way: str) -> None:
+    forwards, backwards = ON_GPU[way]
+
+    class OnGpu(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return forwards(x)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return backwards(g)
+
+    report = sg.verify(OnGpu, "n", suggest=False)
+    assert str(report.verdict) == "REFUTED"
+    assert "GPU being the CPU" in " ".join(str(report).split())

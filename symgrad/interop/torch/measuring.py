@@ -11,7 +11,8 @@ NumPy), or apply a Function with a wrong backward.  At a kink, where the quotien
 differ, there is no derivative.
 
 Floats have 64 bits; where the class does not take these, 32.  Where rounding to 16 bits hides the
-derivative, floats that the class converts to these keep their own.
+derivative, floats that the class converts to these keep their own.  Where there is no GPU, what
+the class does on one is done on the CPU.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def measured(original: Any, call: Call) -> Measured:
     for dtype in (torch.float64, torch.float32):
         try:
             with _calm():
-                return _without_rounding(_Run(original, call, dtype))
+                return _near(_Run(original, call, dtype))
         except NotMeasured:
             raise
         except Exception as error:
@@ -158,37 +159,55 @@ class _Number(torch.autograd.Function):
         return None, *ctx.given
 
 
-class _Unrounded(TorchFunctionMode):
-    """Conversions to floats of 16 bits are conversions to a dtype instead, which it counts."""
+class _Elsewhere(TorchFunctionMode):
+    """What a class does on a GPU is done on the CPU, and what it stores in 16 bits in ``dtype``.
 
-    def __init__(self, dtype: Any) -> None:
+    ``moved``, ``stored``: how often that was so; each only where it is ``wanted``.
+    """
+
+    def __init__(self, dtype: Any, wanted: str) -> None:
         super().__init__()
-        self.dtype, self.count = dtype, 0
+        self.dtype, self.wanted = dtype, wanted
+        self.moved = self.stored = 0
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name = getattr(func, "__name__", "")
+        name, named = getattr(func, "__name__", ""), kwargs or {}
         if name in ("half", "bfloat16"):
             func, args = torch.Tensor.to, (args[0], torch.float16)
+        elif name == "cuda" and self.wanted == "moved":
+            func, args, named = torch.Tensor.to, (args[0], "cuda"), {}
         given = [self._own(one) for one in args]
-        return func(*given, **{key: self._own(one) for key, one in (kwargs or {}).items()})
+        return func(*given, **{key: self._own(one) for key, one in named.items()})
 
     def _own(self, value: Any) -> Any:
-        if value is not torch.float16 and value is not torch.bfloat16:
-            return value
-        self.count += 1
-        return self.dtype
+        if self.wanted == "stored" and (value is torch.float16 or value is torch.bfloat16):
+            self.stored += 1
+            return self.dtype
+        on_gpu = type(value) in (str, torch.device) and str(value).startswith("cuda")
+        if self.wanted == "moved" and on_gpu:
+            self.moved += 1
+            return "cpu"
+        return value
 
 
-def _without_rounding(run: _Run) -> Measured:
-    """What is measured; where floats of 16 bits hide it, what is measured without these."""
+def _near(run: _Run) -> Measured:
+    """What is measured; else what is measured on the CPU, or without rounding to 16 bits.
+
+    Torch runs on the CPU what the class does on a GPU where there is none, and keeps floats of 16
+    bits in the dtype of the others where their rounding hides the derivative.
+    """
     try:
         return _measured(run)
-    except NotMeasured:
-        with _Unrounded(run.dtype) as mode:
-            found = _measured(run)
-        if not mode.count:
+    except Exception as error:
+        is_hidden = isinstance(error, NotMeasured)
+        if not is_hidden and torch.cuda.is_available():
             raise
-        return replace(found, how=f"{found.how}, with floats of 16 bits kept as {found.dtype}")
+        with _Elsewhere(run.dtype, "stored" if is_hidden else "moved") as mode:
+            found = _measured(run)
+        if not mode.moved + mode.stored:
+            raise
+        how = f"floats of 16 bits kept as {found.dtype}" if is_hidden else "the GPU being the CPU"
+        return replace(found, how=f"{found.how}, {how}")
 
 
 def _measured(run: _Run) -> Measured:
@@ -248,7 +267,11 @@ def _gradient(
         return None if required else 0.0
     outputs, given = zip(*pairs, strict=True)
     number = _Number.apply(given, *outputs)
-    (found,) = torch.autograd.grad(number, [wanted], allow_unused=True)
+    engine: Any = torch.autograd.Variable._execution_engine  # grad() turns modes off
+    (found,) = engine.run_backward(
+        (number,), (torch.ones_like(number),), False, False, (wanted,), allow_unreachable=True,
+        accumulate_grad=False,
+    )  # fmt: skip
     if found is None:
         return None if required else 0.0
     return float(found[run.call.at])
