@@ -403,3 +403,25 @@ class Asks(torch.autograd.Function):
         sg.verify(function)
     assert found.value.location.line == 6
     assert len(CALLS) < 40
+
+
+class AlongRequired(Function):
+    """Its axis has the default None, which forward refuses."""
+
+    @staticmethod
+    def forward(ctx, x, dim=None):
+        ctx.dim = dim + x.ndim if dim < 0 else dim
+        y = x.softmax(ctx.dim)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return y * (g - (g * y).sum(ctx.dim, keepdim=True)), None
+
+
+def test_a_default_that_forward_refuses_is_no_value() -> None:
+    verdict, notes = _inferred(AlongRequired)
+    assert verdict == "PROVED"
+    assert "dim = -1" in notes
