@@ -60,7 +60,7 @@ from symgrad.frontend.function import (
 )
 from symgrad.frontend.guests import taken
 from symgrad.frontend.paths import Answers, Paths, other_paths, unjudged
-from symgrad.frontend.plain import as_numbers, passed_numbers, with_passed
+from symgrad.frontend.plain import as_numbers, defaults, passed_numbers, with_passed
 from symgrad.frontend.plain_code import has_plain_jvp
 from symgrad.frontend.replaced import Replace, replaced
 from symgrad.frontend.request import AnyFunction, Request, presences
@@ -335,13 +335,15 @@ def _with_declaration(request: Request, report: Report) -> Report:
     """The report with what declares a surrogate, if there is one and time is left to prove it."""
     from symgrad.proposed import with_declaration
 
-    def judge(facts: Mapping[str, str]) -> Report:
+    values = defaults(request)
+
+    def judge(facts: Mapping[str, str], fixed: Sequence[str]) -> Report:
         given = [Assumption(name, fact, fact) for name, fact in facts.items()]
-        return _judged_request(request.assuming(given), suggest=False)
+        return _judged_request(request.assuming(given).fixing(fixed, values), suggest=False)
 
     try:
         with limited(DECLARATION_SECONDS):
-            return with_declaration(report, request.cls, judge)
+            return with_declaration(report, request.cls, judge, values)
     except TimeUp:
         return report
 

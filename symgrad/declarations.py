@@ -488,11 +488,12 @@ def table_of(
     """A table as text, to be appended to a file."""
     path = ".".join([*config.prefix, "functions", json.dumps(key)])
     lines = [f"[{path}]", *(f"# {line}" for line in comments)]
-    lines += [f"{name} = {_inline(table)}" for name, table in values.items() if table]
+    lines += [f"{name} = {inline(table)}" for name, table in values.items() if table]
     return "\n".join(lines) + "\n"
 
 
-def _inline(values: Mapping[str, Any]) -> str:
+def inline(values: Mapping[str, Any]) -> str:
+    """An inline table of TOML."""
     inner = ", ".join(f"{json.dumps(name)} = {_value(value)}" for name, value in values.items())
     return f"{{ {inner} }}"
 

@@ -432,7 +432,7 @@ def _with_names(report: Report, general: Report, regions: Mapping[str, Region]) 
             said = f"{other.surrogate}, for {where}" if where else other.surrogate
             inputs[name] = replace(
                 one, surrogate=said, surrogate_code=other.surrogate_code,
-                surrogate_facts=other.surrogate_facts,
+                surrogate_facts=other.surrogate_facts, surrogate_fixed=other.surrogate_fixed,
             )  # fmt: skip
     return replace(report, inputs=inputs)
 

@@ -77,7 +77,7 @@ def trace_case(
         session.questions = Questions(answers, may_require(request), empty=tuple(empty))
         asked[:] = []
         session.questions.masks = asked
-        session.guest = request.cls.symgrad_guest
+        session.guest, session.cuts = request.cls.symgrad_guest, request.cls.symgrad_cuts
         session.questions.identity, session.questions.keeps = asks_identity, keeps
         session.questions.marked = marked
         return _Run(session, request, session.questions)
@@ -285,7 +285,7 @@ def _beside(
         session.questions = Questions(
             {**answers, AGAIN: True} if follow else answers, may_require(asked)
         )
-        session.guest = asked.cls.symgrad_guest
+        session.guest, session.cuts = asked.cls.symgrad_guest, asked.cls.symgrad_cuts
         session.history = History(session) if follow else None
         return _Run(session, asked, session.questions)
 

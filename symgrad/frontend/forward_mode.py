@@ -10,7 +10,7 @@ has none, reads what ``ctx.save_for_forward`` kept, and returns one tangent for 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +24,7 @@ from symgrad.frontend.function import (
     state_of,
 )
 from symgrad.frontend.request import AnyFunction, Argument, Request, parameters
-from symgrad.frontend.session import as_symgrad_error
+from symgrad.frontend.session import as_symgrad_error, current
 from symgrad.frontend.tensor import SymbolicTensor
 
 PREFIX = "tangent_"
@@ -130,11 +130,28 @@ def _both(request: Request, reference: Any, given: Mapping[str, Any]) -> Any:
     finally:
         said.pushing = False
     if reference is not None:
-        other = run_forward(reference, new_context(reference, {}), positional, named)
+        other = _uncut(
+            lambda: run_forward(reference, new_context(reference, {}), positional, named)
+        )
         others = list(other) if isinstance(other, (tuple, list)) else [other]
         pairs = [(one, tangent) for one, (_, tangent) in zip(others, pairs, strict=True)]
     values = [one * 1.0 if any(one is given for given in positional) else one for one, _ in pairs]
     return (*values, *(tangent for _, tangent in pairs))
+
+
+def _uncut(run: Callable[[], Any]) -> Any:
+    """What a declared surrogate gives.  Raises JvpError where it detaches something."""
+    session = current()
+    before, session.detached = session.detached, None
+    try:
+        found = run()
+        if session.detached is None:
+            return found
+    finally:
+        where, session.detached = session.detached, before
+    problem = JvpError("the declared surrogate detaches a value", location=where)
+    problem.undecided = True
+    raise problem
 
 
 def _left_out(request: Request) -> int:

@@ -256,6 +256,8 @@ class Function(Context):
     """
 
     symgrad_guest: Guest | None = None
+    symgrad_cuts = False
+    """Is what its forward detaches a constant for whoever differentiates it?"""
     symgrad_unwritten: str = ""
     """What goes wrong where no backward is written; empty where it is derived then."""
     symgrad_rewritten: Callable[[Any], Any] | None = None
@@ -792,6 +794,6 @@ def _as_function(
     name = f"surrogate of {cls.__name__}"
     members = {
         "forward": staticmethod(forward), "__module__": cls.__module__,
-        "symgrad_guest": cls.symgrad_guest,
+        "symgrad_guest": cls.symgrad_guest, "symgrad_cuts": True,
     }  # fmt: skip
     return type(name, (Function,), members)

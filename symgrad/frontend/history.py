@@ -56,8 +56,11 @@ class Detached:
 
     def write(self, session: Session, whole: Node, part: Node) -> Node:
         """What is written, which the record of the whole does not know of."""
+        said = "a tensor that is cut off from differentiation is written"
+        if session.cuts:
+            raise UnsupportedOpError(said, location=here(), hint="clone() it before")
         if session.history is not None:
-            session.history.give_up("a tensor that is cut off from differentiation is written")
+            session.history.give_up(said)
         return part
 
     def strides(self, shape: Shape, strides: Shape) -> Shape | None:

@@ -115,6 +115,21 @@ class Request:
             guess = replace(known, others=others, near=near)
         return replace(self, assumptions=(*self.assumptions, *facts), guess=guess)
 
+    def fixing(self, names: Sequence[str], defaults: Mapping[str, Any]) -> Request:
+        """The same, and for all shapes, with some plain arguments stated to be their defaults."""
+        if not names:
+            return self
+        guess, known = self.guess, {one.name for one in self.arguments}
+        if guess is not None:
+            guess = replace(guess, others=tuple(o.fixing(names, defaults) for o in guess.others))
+        left_out = [Argument(one, value=defaults[one], given=False) for one in defaults
+                    if one not in known]  # fmt: skip
+        arguments = [
+            replace(one, given=one.given or one.name in names)
+            for one in (*self.arguments, *left_out)
+        ]
+        return replace(self, arguments=tuple(arguments), guess=guess)
+
     def with_sizes(self, put: Mapping[str, Dim]) -> Request:
         """The same with other sizes in the place of some, by their names."""
         sizes: dict[Atom, Dim] = {Size(name): dim for name, dim in put.items()}

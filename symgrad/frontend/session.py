@@ -144,6 +144,7 @@ class Session:
     ``tensor_class``: the class of its tensors where that is not ``SymbolicTensor``.
     ``guest``: the library whose Function is traced, if it is not symgrad's own.
     ``eager``: is it the trace of one eager operation?
+    ``cuts``: what forward detaches is a constant in what it gives, and marked as one.
     ``draws``: how many random tensors it has drawn.
     ``demanded``: what its operations raise without.  ``drawn``: what holds of random draws.
     ``symmetric``: the inputs that operations take to be symmetric.
@@ -154,7 +155,7 @@ class Session:
 
     any_rank = False
     tensor_class: type[Any] | None = None
-    eager = False
+    eager = cuts = False
     shown_as = ""
     asks_dtypes = False
     guest: Guest | None = None

@@ -41,7 +41,10 @@ structural(
     "unwritten", KIND, rule=_rule, numpy=_first, lower=_lower, vjp=None,
     program="{0}",
 )  # fmt: skip
-structural("detach", KIND, rule=_rule, numpy=_first, lower=_lower, vjp=None, program="{0}")
+structural(
+    "detach", KIND, rule=_rule, numpy=_first, lower=_lower, vjp=None, program="{0}",
+    code="{0}.detach()",
+)  # fmt: skip
 structural(
     "applied", KIND, rule=_rule, numpy=_first, lower=_lower, vjp=None, arity=None, program="{0}"
 )

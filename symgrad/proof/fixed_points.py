@@ -341,6 +341,8 @@ def _problem(case: FunctionCase, step: FunctionCase) -> str:
         return "a gradient does not fit its input"
     if any(one.op == "draw" for one in ancestors(case.outputs)):
         return "forward draws random numbers"
+    if any(one.op == "detach" for one in ancestors(step.outputs)):
+        return "the step is cut off from differentiation"
     return "relations are stated" if case.relations else ""
 
 

@@ -52,6 +52,7 @@ from symgrad.ir.rewrite import rewrite
 from symgrad.ops.markers import without_markers
 from symgrad.ops.record import get
 from symgrad.proof.altered import Factor, gate, is_curved, literal_value, rescaled, without
+from symgrad.proof.clips import UPWARD, IntegerLimits, limit_of, unexpanded
 from symgrad.proof.judge.decide import judge
 from symgrad.proof.judge.protocol import structurally_linear
 from symgrad.proof.multipliers import integral, multiplier
@@ -77,18 +78,20 @@ class Meant:
 
     ``code``: a function with these derivatives, as an expression in the arguments of forward; it
     is a proposal, which is to be judged as what a user declares is.  Empty where there is none.
-    ``facts``: what has to be declared of inputs as well, in words.
+    ``codes``: those of single gradients, by name, where they differ.  ``facts``: what has to be
+    declared of inputs as well, in words; ``fixed``: the plain arguments that keep their values.
     """
 
     text: str
     code: str = ""
+    codes: Mapping[str, str] = field(default_factory=dict)
     facts: tuple[tuple[str, str], ...] = ()
+    fixed: tuple[str, ...] = ()
 
 
 _USUAL = (0, 1, 2, 0.5, -1)
 _GIVEN = ("input", "size")
 _CLOSE, _NEAR = 1e-7, 1e-5
-_UPWARD = {"gt": True, "ge": True, "lt": False, "le": False}
 
 
 def surrogate(
@@ -200,11 +203,11 @@ def _of_limited(search: _Search) -> Meant | None:
     """
     below, put = {*search.below}, dict[Node, Node]()
     for node in ancestors(search.gradients):
-        found = None if node in below else _limit(node)
+        found = None if node in below else limit_of(node)
         if found is None or not (found[0] in put or found[0] in search.forward):
             continue
         number = literal_value(found[1])
-        named = number is None and _is_argument(_unexpanded(found[1]), search.inputs)
+        named = number is None and _is_argument(unexpanded(found[1]), search.inputs)
         if named or abs(number or 0) >= LEAST_LIMIT:
             put[node] = put.get(found[0], found[0])
     if not put:
@@ -217,7 +220,7 @@ def _of_limited(search: _Search) -> Meant | None:
             case = _with_gradient(case, one.input, new[one.node])
     if not search.is_proved(case):
         return None
-    values = {found[0] for node in put if (found := _limit(node)) is not None}
+    values = {found[0] for node in put if (found := limit_of(node)) is not None}
     shown = [f"`{_code(node)}` in place of `{_code(inner)}`" for node, inner in put.items()
              if node not in values]  # fmt: skip
     return Meant(f"is the true gradient with {' and '.join(shown)}")
@@ -239,7 +242,7 @@ def _of_gate(search: _Search) -> Meant | None:
     """
     case, kept = search.case, [name for name in search.names if name not in search.dropped]
     left = [node for node in search.inputs if node.attributes["name"] in search.dropped]
-    limits = {_unexpanded(found[1]) for node in search.forward if (found := _limit(node))}
+    limits = {unexpanded(found[1]) for node in search.forward if (found := limit_of(node))}
     if len(search.gradients) != 1 or search.place is None or not limits.issuperset(left):
         return None
     given = [one for one in case.cotangents if one is not None]
@@ -316,7 +319,7 @@ def _unused(search: _Search) -> bool:
 def _in_clip(search: _Search) -> Meant | None:
     """The true gradient within the limits of forward, and a curve where forward is clipped."""
     argument, case = search.inputs[0], search.case
-    chains = [_chain(node, search.forward) for node in search.forward if _limit(node) is not None]
+    chains = [_chain(node, search.forward) for node in search.forward if limit_of(node) is not None]
     tops = [one for one in chains if len(one) == 2 and one[-1] is case.outputs[0]]
     if search.place is None or len(search.names) != 1 or not tops or not search.linear:
         return None
@@ -327,11 +330,11 @@ def _in_clip(search: _Search) -> Meant | None:
     if found is None or not is_curved(found, argument):
         return None
     gradient, output = search.gradients[0], case.outputs[0]
-    inner = _limit(tops[0][0])
+    inner = limit_of(tops[0][0])
     if inner is None or inner[0] is not argument:
         return None
     for node in tops[0]:
-        limited = _limit(node)
+        limited = limit_of(node)
         assert limited is not None
         limit, below = rewrite(case.graph, [limited[1]])[limited[1]], limited[2]
         inside = case.graph.apply("gt" if below else "lt", argument, limit)
@@ -526,10 +529,10 @@ class _Search:
             return "the incoming gradient"
         return None
 
-    def fits(self, case: FunctionCase) -> bool:
-        """Are the gradients the derivatives of this forward, at points?"""
+    def fits(self, case: FunctionCase, names: Sequence[str] = ()) -> bool:
+        """Are the gradients the derivatives of this forward, at points?  ``names``: of some."""
         try:
-            ratio = self._ratio(case)
+            ratio = self._ratio(case, names or self.names)
         except (SymgradError, NoPointError, ValueError):
             return False
         return ratio is not None and abs(ratio - 1) < _NEAR
@@ -572,8 +575,14 @@ class _Search:
                 continue
             self.proofs += 1
             if self.is_proved(made.case):
-                return self._as_identity(made) or Meant(made.text, self.declarable(made.code))
+                return self._as_identity(made) or Meant(made.text, self._declared(made))
         return None
+
+    def _declared(self, made: _Made) -> str:
+        """What was put for parts of forward as code, beside their values where these are read."""
+        if not made.held or self.fits(replace(self.case, outputs=made.code)):
+            return self.declarable(made.code)
+        return self.declarable(made.held)
 
     def _as_identity(self, made: _Made) -> Meant | None:
         """The input itself, where what was put for parts of forward makes that of it."""
@@ -622,7 +631,7 @@ class _Search:
         """The identity for steps, for clips as well, for clips alone; then other slopes."""
         steps = self.steps
         clips = self.clips if steps or len(self.clips) > 1 else []
-        clips = [] if _are_parts(filter(None, map(_limit, clips))) else clips
+        clips = [] if _are_parts(filter(None, map(limit_of, clips))) else clips
         for places in (steps, [*steps, *clips], clips):
             if places and not (places is clips and steps):
                 yield partial(self._stepped, _own_argument, places), self._is_plain(places)
@@ -695,8 +704,8 @@ class _Search:
     @cached_property
     def limits(self) -> list[Node]:
         """The literals of backward that may limit a window: also those of its comparisons."""
-        compared = [node for node in ancestors(self.gradients) if node.op in _UPWARD]
-        sides = [_unexpanded(arg) for node in compared for arg in node.args]
+        compared = [node for node in ancestors(self.gradients) if node.op in UPWARD]
+        sides = [unexpanded(arg) for node in compared for arg in node.args]
         own = [one for one in self.scalars if one.op == "constant"]
         return [*dict.fromkeys([*own, *(one for one in sides if one.op == "constant")])]
 
@@ -777,8 +786,20 @@ class _Search:
         ]  # fmt: skip
         said = f"is the derivative of {' and '.join(dict.fromkeys(texts[:2]))}"
         case = replace(new, inputs=(*new.inputs, *constants))
-        own = rewrite(Graph(), self.case.outputs, rule=bare)
-        return _Made(case, said, tuple(own[node] for node in self.case.outputs), (*kinks,))
+        own = rewrite(self.case.graph, self.case.outputs, rule=bare, named=False)
+
+        def held(node: Node, args: Sequence[Node]) -> Node | None:
+            made = bare(node, args)
+            return None if made is None else _held(made, made.graph.copy(node, args))
+
+        whole = rewrite(self.case.graph, self.case.outputs, rule=held, named=False)
+        return _Made(
+            case,
+            said,
+            tuple(own[node] for node in self.case.outputs),
+            (*kinks,),
+            tuple(whole[node] for node in self.case.outputs),
+        )
 
     def _replaced(self, node: Node, factor: Node | None) -> _Made:
         """The case with another node for its output."""
@@ -797,26 +818,27 @@ class _Search:
 
     # -- at points, and in general
 
-    def _subject(self, case: FunctionCase) -> Subject:
+    def _subject(self, case: FunctionCase, names: Sequence[str] = ()) -> Subject:
         subject = self.subject_of(case, self.declared)
-        subject.gradients = {name: subject.gradients[name] for name in self.names}
+        subject.gradients = {name: subject.gradients[name] for name in names or self.names}
         subject.settle_as(self.modes)
         subject.settle()
         return subject
 
-    def _ratio(self, case: FunctionCase) -> float | None:
+    def _ratio(self, case: FunctionCase, names: Sequence[str] = ()) -> float | None:
         """The factor between backward and the derivative, if it is one at most points.
 
         0 where one of them is 0, and the other one is not.
         """
-        subject = self._subject(case)
+        names = names or self.names
+        subject = self._subject(case, names)
         ratios: list[float] = []
         sizes = subject.sampler.small_choices(POINTS) or [{}]
         for number in range(2 * POINTS):
             at = subject.draw(sizes[number % len(sizes)], number)
             if at is None:
                 continue
-            for name in self.names:
+            for name in names:
                 seen = subject.compare(at, {name: subject.direction(name, at)})
                 if abs(seen.quotient) > _CLOSE:
                     ratios.append(float(seen.claimed / seen.quotient))
@@ -857,13 +879,14 @@ class _Made:
     """A case against which backward is judged, and what to say where it is right there.
 
     ``code``: its outputs, without unknown constants.  ``kinks``: what is 0 at those of what was
-    put.
+    put.  ``held``: the outputs with the values of forward, which are detached.
     """
 
     case: FunctionCase
     text: str
     code: tuple[Node, ...] = ()
     kinks: tuple[Node, ...] = ()
+    held: tuple[Node, ...] = ()
 
 
 _Make = Callable[["Node | None"], _Made]
@@ -951,7 +974,9 @@ def _kept_values(search: _Search) -> Meant | None:
         proofs += 1
         if made.is_proved(factors):
             fitted.note(question, key)
-            return Meant(made.said(factors, left), made.code())
+            codes = made.codes(factors)
+            code = codes[names[0]] if len({*codes.values()}) == 1 else ""
+            return Meant(made.said(factors, left), code, codes, fixed=made.fixed)
         if proofs >= SURROGATE_PROOFS:
             break
     return None
@@ -982,9 +1007,9 @@ def _of_positive(search: _Search) -> Meant | None:
     known = {one for fact in search.declared for one in fact.inputs
              if fact.kind not in ("plain", "constant")}  # fmt: skip
     divided = [node.args[1] for node in search.below if node.op == "div"]
-    limits = [found[1] for node in search.below if (found := _limit(node)) is not None]
+    limits = [found[1] for node in search.below if (found := limit_of(node)) is not None]
     numbers = search.scalars if search.flat else []
-    leaves = dict.fromkeys(map(_unexpanded, [*divided, *limits, *numbers]))
+    leaves = dict.fromkeys(map(unexpanded, [*divided, *limits, *numbers]))
     names = [one.attributes["name"] for one in leaves
              if one in search.case.inputs and one.attributes["name"] not in known]  # fmt: skip
     if not search.steps or not names:
@@ -1003,9 +1028,9 @@ def _of_positive(search: _Search) -> Meant | None:
 
 def _of_limits(search: _Search, left: Sequence[Node]) -> Meant | None:
     """The true gradients, but that of limits left out: they are only limits, from both sides."""
-    chains = [_chain(node, search.forward) for node in search.forward if _limit(node) is not None]
+    chains = [_chain(node, search.forward) for node in search.forward if limit_of(node) is not None]
     two_sided = [one for one in chains if len(one) > 1]
-    found = [_limit(node) for one in two_sided for node in one]
+    found = [limit_of(node) for one in two_sided for node in one]
     limits = {one[1] for one in found if one is not None}
     passed = [node for node in search.case.outputs if node in search.forward]
     within = {node for one in two_sided for node in one}
@@ -1062,34 +1087,12 @@ def _outermost(search: _Search) -> tuple[Node, ...]:
     That a single limit of 0 or another literal passes everything is rather a mistake, and so is
     that both parts of a value do.
     """
-    chains = [_chain(node, search.forward) for node in search.forward if _limit(node) is not None]
+    chains = [_chain(node, search.forward) for node in search.forward if limit_of(node) is not None]
     tops = dict.fromkeys(one[-1] for one in chains)
-    limits = {node: _limit(node) for one in chains for node in one}
+    limits = {node: limit_of(node) for one in chains for node in one}
     known = all(found is None or literal_value(found[1]) is not None for found in limits.values())
     plain = (known and len(limits) < 2) or _are_parts(filter(None, limits.values()))
     return () if plain else tuple(tops)
-
-
-def _limit(node: Node) -> tuple[Node, Node, bool] | None:
-    """What a clip limits, the limit, a tensor maybe, and whether it is the least value.
-
-    Of two tensors the limit is the one that less was computed for, or else the second.
-    """
-    if node.op == "relu":
-        return node.args[0], node.graph.lift(0, node.args[0]), True
-    if node.op in ("maximum", "minimum"):
-        first, second = node.args
-        sizes = [len(ancestors([_unexpanded(one)])) for one in node.args]
-        swapped = sizes[0] < sizes[1]
-        value, limit = (second, first) if swapped else (first, second)
-        return value, limit, node.op == "maximum"
-    if node.op == "where" and node.args[0].op in _UPWARD:
-        compared, *arms = node.args
-        value, limit = compared.args
-        if {*arms} == {value, limit} and value is not limit:
-            greater = arms[0] is (value if _UPWARD[compared.op] else limit)
-            return value, limit, greater
-    return None
 
 
 def _are_parts(limits: Iterable[tuple[Node, Node, bool]]) -> bool:
@@ -1111,7 +1114,7 @@ def _chain(node: Node, forward: Sequence[Node]) -> list[Node]:
     found = [node]
     while True:
         readers = [one for one in forward if found[-1] in one.args and one.dtype.is_float]
-        limited = _limit(readers[0]) if len(readers) == 1 else None
+        limited = limit_of(readers[0]) if len(readers) == 1 else None
         if limited is None or limited[0] is not found[-1]:
             return found
         found.append(readers[0])
@@ -1123,15 +1126,9 @@ def _scales(top: Node, forward: Sequence[Node]) -> list[Node]:
     for node in forward:
         if node.op == "mul" and top in node.args:
             other = node.args[1 - node.args.index(top)]
-            if other in forward and _unexpanded(other).op != "input":
+            if other in forward and unexpanded(other).op != "input":
                 found.append(other)
     return found
-
-
-def _unexpanded(node: Node) -> Node:
-    while node.op in ("expand", "cast", "reshape"):
-        node = node.args[0]
-    return node
 
 
 class _Differentiated:
@@ -1142,7 +1139,7 @@ class _Differentiated:
 
     def __init__(self, search: _Search, plan: _Plan, names: Sequence[str]) -> None:
         self.search, self.plan, self.names = search, plan, tuple(names)
-        self.integers = ""
+        self.integers, self.plain = "", tuple[str, ...]()
         self.kinks: dict[Node, None] = {}
         self.orders: dict[Node, None] = {}
         self.graph = Graph()
@@ -1180,8 +1177,7 @@ class _Differentiated:
             if node in plan.constants:
                 made = graph.apply("detach", made)
             elif node in plan.parts:
-                slope = self._slope(node, new)
-                made = slope + graph.apply("detach", made - slope)
+                made = _held(self._slope(node, new), made)
             new[node] = made
             return made
 
@@ -1195,7 +1191,7 @@ class _Differentiated:
             made = self.plan.slope(argument)
             self._note_kinks(made, argument)
             return made
-        limited = _limit(node)
+        limited = limit_of(node)
         if limited is None:
             return new[node]
         value, limit, below = limited
@@ -1205,7 +1201,7 @@ class _Differentiated:
         bound = new.get(limit) or rewrite(inside.graph, [limit], new)[limit]
         if self.plan.limits == "wider":
             bound = bound - 0.5 if below else bound + 0.5
-        other = _limit(value)
+        other = limit_of(value)
         if other is not None and other[2] is not below:
             opposite = new.get(other[1]) or rewrite(inside.graph, [other[1]], new)[other[1]]
             self._note_order(*((bound, opposite) if below else (opposite, bound)))
@@ -1215,7 +1211,7 @@ class _Differentiated:
 
     def _note_order(self, low: Node, high: Node) -> None:
         """Limits that are no literals are taken to be in order; tensors are not."""
-        low, high = _unexpanded(low), _unexpanded(high)
+        low, high = unexpanded(low), unexpanded(high)
         numbers = [literal_value(one) is not None or (one.op == "input" and not one.rank)
                    for one in (low, high)]  # fmt: skip
         if all(numbers) and (literal_value(low) is None or literal_value(high) is None):
@@ -1244,7 +1240,7 @@ class _Differentiated:
         whole = without_markers(plain, roots)
         facts: list[Assumption] = []
         known = self._in_order(graph, whole, facts)
-        limits = _IntegerLimits(graph, {made: node for node, made in known.items()})
+        limits = IntegerLimits(graph, {made: node for node, made in known.items()})
         moved_to = rewrite(graph, [whole[node] for node in roots], known, limits)
         new = {node: moved_to[whole[node]] for node in roots}
         outputs, gradients = [], {}
@@ -1269,7 +1265,7 @@ class _Differentiated:
             relations=[*moved(case.relations, graph, {n: new[self.new[n]] for n in stated}),
                        *(Relation("beside a kink", "!=", new[node]) for node in self.kinks)],
         )  # fmt: skip
-        self.integers = limits.said()
+        self.integers, self.plain = limits.said(), tuple(limits.plain)
         found.settle_as(self.search.modes)
         found.settle()
         return found
@@ -1356,11 +1352,11 @@ class _Differentiated:
         """The numbers that a gradient is multiplied with, or divided by, last; as one number."""
         found: Node | None = None
         while node.op in ("mul", "div"):
-            of_number = [_unexpanded(arg) in numbers for arg in node.args]
+            of_number = [unexpanded(arg) in numbers for arg in node.args]
             if sum(of_number) != 1 or (node.op == "div" and of_number[0]):
                 break
             place = of_number.index(True)
-            by = self.copies[_unexpanded(node.args[place])]
+            by = self.copies[unexpanded(node.args[place])]
             by = by if node.op == "mul" else 1.0 / by
             found = by if found is None else found * by
             node = node.args[1 - place]
@@ -1376,10 +1372,28 @@ class _Differentiated:
 
     # -- words
 
-    def code(self) -> str:
-        """Forward with what is differentiated in place of its parts, as code."""
-        output = self.search.case.outputs[0]
-        graph = Graph()
+    def codes(self, factors: Mapping[str, Node | None]) -> dict[str, str]:
+        """For each gradient a function with that derivative, as code.
+
+        Forward with what is differentiated in place of its parts, where that will do; or else
+        beside their values, which are detached.
+        """
+        case, output = self.search.case, self.search.case.outputs[0]
+        plain = self._without_values(output)
+        own = tuple(one for one in case.gradients if one.input in self.names)
+        code = ""
+        if not any(factors.values()) and self.search.fits(
+            replace(case, outputs=(plain,), gradients=own), self.names
+        ):
+            code = self.search.declarable([plain])
+        code = code or self.search.declarable([self.new[output]])
+        return {
+            name: f"{_number_code(factor)} * ({code})" if code and factor is not None else code
+            for name, factor in factors.items()
+        }
+
+    def _without_values(self, output: Node) -> Node:
+        graph = output.graph
         new: dict[Node, Node] = {}
 
         def rule(node: Node, args: Sequence[Node]) -> Node:
@@ -1388,7 +1402,14 @@ class _Differentiated:
                 new[node] = self._slope(node, new)
             return new[node]
 
-        return self.search.declarable([rewrite(graph, [output], rule=rule)[output]])
+        return rewrite(graph, [output], rule=rule)[output]
+
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """The plain arguments of which something is taken for granted."""
+        sides = [unexpanded(arg) for node in self.orders for arg in node.args]
+        named = [one.label for one in sides if one.op == "input"]
+        return tuple(dict.fromkeys([*self.plain, *named]))
 
     def said(self, factors: Mapping[str, Node | None], left: Sequence[Node]) -> str:
         """What the gradients are the derivatives of."""
@@ -1403,75 +1424,18 @@ class _Differentiated:
             for name, factor in factors.items() if factor is not None
         ]  # fmt: skip
         constants = [node for node in self.plan.constants if node.op != "input"]
-        said += _said_constant([*left, *map(_unexpanded, constants)])
+        said += _said_constant([*left, *map(unexpanded, constants)])
         return said + "".join(scaled) + self.integers + self._orders_said()
 
     def _orders_said(self) -> str:
-        pairs = [[_number_code(_unexpanded(arg)) for arg in node.args] for node in self.orders]
+        pairs = [[_number_code(unexpanded(arg)) for arg in node.args] for node in self.orders]
         return "".join(dict.fromkeys(f", {low} < {high}" for high, low in pairs))
-
-
-class _IntegerLimits:
-    """A rule: what was rounded is limited by integers as what is rounded is.
-
-    ``u.round().clamp(-8, 7)`` is -8 where ``u < -8``, 7 where ``u > 7``, and ``u.round()`` between.
-    A plain argument is taken for an integer there; ``known``: which one is meant by a node.
-    """
-
-    def __init__(self, graph: Graph, known: Mapping[Node, Node]) -> None:
-        self.graph, self.known = graph, known
-        self.rounded: dict[Node, Node] = {}
-        self.bounds: dict[Node, tuple[Node, bool]] = {}
-        self.plain: dict[str, None] = {}
-
-    def __call__(self, node: Node, args: Sequence[Node]) -> Node | None:
-        if node.op in ("round", "floor", "ceil") and node.args[0].dtype.is_float:
-            made = self.graph.copy(node, args)
-            self.rounded[made] = args[0]
-            return made
-        if _limit(node) is None:
-            return None
-        own = self.graph.copy(node, args)
-        found = _limit(own)
-        if found is None or found[0] not in self.rounded or not self._is_integer(found[1]):
-            return own
-        value, limit, below = found
-        inside, outer = self.rounded[value], self.bounds.get(value)
-        if outer is not None:
-            low, high = (limit, outer[0]) if below else (outer[0], limit)
-            least, greatest = literal_value(low), literal_value(high)
-            known = least is not None and greatest is not None
-            if outer[1] is below or (known and least > greatest):  # type: ignore[operator]
-                return own
-        compared = self.graph.apply("lt" if below else "gt", inside, limit)
-        made = self.graph.apply("where", compared, limit, value)
-        self.rounded[made], self.bounds[made] = inside, (limit, below)
-        return made
-
-    def _is_integer(self, limit: Node) -> bool:
-        """Is it one, or a plain argument that is taken for one?"""
-        value = literal_value(limit)
-        if value is not None:
-            return value == int(value)
-        plain = _unexpanded(limit)
-        plain = self.known.get(plain, plain)
-        if plain.op == "input" and not plain.rank:
-            self.plain[plain.label] = None
-            return True
-        return False
-
-    def said(self) -> str:
-        """What is taken for granted of plain arguments."""
-        if not self.plain:
-            return ""
-        kind = "integers" if len(self.plain) > 1 else "an integer"
-        return f", for {kind} {' and '.join(self.plain)}"
 
 
 def _kinks(made: Node, argument: Node) -> Iterator[Node]:
     """What is 0 where a function of an argument has a kink."""
     for node in ancestors([made], stop={argument}):
-        found = _limit(node)
+        found = limit_of(node)
         if found is not None and node is not argument:
             yield found[0] - found[1]
 
@@ -1493,6 +1457,11 @@ def _is_inside(subject: Subject, point: Point) -> bool:
     except DomainError:
         return False
     return True
+
+
+def _held(meant: Node, value: Node) -> Node:
+    """A value, of which something else is differentiated."""
+    return meant + meant.graph.apply("detach", value - meant)
 
 
 def _no_rule(number: int) -> AppliedRule:
@@ -1544,12 +1513,12 @@ def _argument(node: Node, args: Sequence[Node] | None = None) -> Node | None:
     if node.op not in ("cast", "where"):
         return args[0]
     compared = args[0]
-    if compared.op not in _UPWARD or not compared.args[0].dtype.is_float:
+    if compared.op not in UPWARD or not compared.args[0].dtype.is_float:
         return None
     left, right = compared.args
     if literal_value(right) == 0:
-        return left if _UPWARD[compared.op] else -left
-    return left - right if _UPWARD[compared.op] else right - left
+        return left if UPWARD[compared.op] else -left
+    return left - right if UPWARD[compared.op] else right - left
 
 
 def _bounded(node: Node, tensors: Collection[Node] = ()) -> int | None:
@@ -1567,7 +1536,7 @@ def _bounded(node: Node, tensors: Collection[Node] = ()) -> int | None:
         numbers = [_is_number(arm) and arm not in tensors for arm in arms]
         for place, arm in enumerate(arms, 1):
             known = not numbers[place - 1] and numbers[2 - place]
-            if known and compared.op in _UPWARD and arm in compared.args:
+            if known and compared.op in UPWARD and arm in compared.args:
                 return place
     return None
 

@@ -49,6 +49,7 @@ from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.rewrite import rewrite
 from symgrad.ops.record import get
 from symgrad.proof import fixed_points
+from symgrad.proof.held import as_written, held_subject, holds
 from symgrad.proof.judge import vacuous
 from symgrad.proof.judge.approximations import smoothed
 from symgrad.proof.judge.boundaries import Boundary
@@ -582,6 +583,8 @@ def subject_of(
         conditions=case.conditions, assumptions=declared,
         relations=[one.put(new) for one in case.relations],
     )  # fmt: skip
+    if holds([node for node, _ in pairs]):
+        subject = held_subject(subject)
     subject.saved = tuple(new[node] for node in case.saved)
     subject.demand([replace(one, node=new[one.node]) for one in case.demanded])
     subject.copies = new
@@ -894,12 +897,13 @@ def _recognised(
 
 
 def _as_surrogate(report: InputReport, known: Mapping[str, Meant]) -> InputReport:
-    several = len({one.code for one in known.values()}) > 1
+    codes = {one.codes.get(report.name, one.code) for one in known.values()}
     facts = dict.fromkeys(fact for one in known.values() for fact in one.facts)
+    fixed = dict.fromkeys(name for one in known.values() for name in one.fixed)
     return replace(
         report, verdict=Verdict.SURROGATE, surrogate=" or ".join(known),
-        surrogate_code="" if several else next(iter(known.values())).code,
-        surrogate_facts=tuple(facts), suggestion=None,
+        surrogate_code="" if len(codes) > 1 else codes.pop(),
+        surrogate_facts=tuple(facts), surrogate_fixed=tuple(fixed), suggestion=None,
     )  # fmt: skip
 
 
@@ -949,7 +953,11 @@ def _kinks(
     """The kinks of forward on sets that no other condition leaves out."""
     known = {one.code for one in printed if one.excepted and one.code}
     read = any(one.kind == "reading" for one in printed)
-    pairs = [(one.subject_for(name), _smooth(one, name)) for one in judged]
+    pairs = [
+        (subject, _smooth(one, name)) if (subject := one.subject_for(name)).apart is None
+        else (subject.apart, frozenset())
+        for one in judged
+    ]  # fmt: skip
     found = [
         kink for subject, smooth in pairs
         for kink in kinks((smoothed(subject) if read else None) or subject, name, smooth)
@@ -970,6 +978,8 @@ def _explained(
     refutation stands without them: where looking for them fails, the report says so.
     """
     found: Sequence[FoundCondition] = ()
+    if chosen.subject_for(name).apart is not None:
+        return found, Diagnosis()
     try:
         written = _gradient(chosen, name)
         if name in chosen.judgements and not (written is not None and written.node is None):
@@ -1038,8 +1048,9 @@ def shown(one: JudgedCase, found: Counterexample | None) -> CounterexampleReport
     """A counterexample as a report shows it; None for None."""
     if found is None:
         return None
+    subject = one.subject_for(found.input)
     return counterexample_report(
-        one.subject_for(found.input), found, f"grad_{found.element}", one.case.conditions,
+        subject, as_written(subject, found), f"grad_{found.element}", one.case.conditions,
         one.case.aliases, one.case.cotangents,
     )  # fmt: skip
 

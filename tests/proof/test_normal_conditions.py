@@ -111,6 +111,16 @@ def test_implied_conditions_are_dropped(a: Standard) -> None:
     assert equal * a.compare(a.i, "eq", a.k + 1) == 0
 
 
+def test_one_of_two_conditions_holds(a: Standard) -> None:
+    """[rule: complement] Their sum, ``15 y y``, is 0 on a null set alone."""
+    first, second = 7 * a.y**2 - a.x * a.y, 8 * a.y**2 + a.x * a.y
+    both = a.positive(first) * a.positive(second)
+    assert a.stage(both - a.positive(first) - a.positive(second) + 1) is not None
+    third = a.positive(first) * a.positive(a.x * a.y - 8 * a.y**2)
+    assert a.stage(third) is not None  # never both
+    assert a.stage(both - 1) is None
+
+
 def test_the_greatest_value_is_that_at_the_argmax(a: Standard) -> None:
     """[rule: reached]."""
     for body in (a.at("x", a.k), a.at("x", a.k) ** 2 - a.at("y", a.k)):

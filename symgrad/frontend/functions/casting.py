@@ -213,9 +213,10 @@ def cpu(self: Tensor, *args: Any, **ignored: Any) -> Tensor:
 def detach(input: Any) -> Tensor:
     """The tensor cut off from differentiation, in the same memory."""
     source, session = as_tensor(input), current()
-    session.note_detached()
     history = session.history
-    following = history is not None and history.following
+    following = session.cuts or (history is not None and history.following)
+    if not session.cuts:
+        session.note_detached()
     if isinstance(source, SelectedTensor):
         if not following:
             return source

@@ -12,6 +12,7 @@ from typing import Any
 
 from symgrad.frontend.functions import linalg
 from symgrad.frontend.functions.arithmetic import power
+from symgrad.frontend.history import DETACHED, detached
 from symgrad.frontend.session import Session
 from symgrad.frontend.tensor import fresh
 from symgrad.frontend.views import concatenate, permute
@@ -211,7 +212,9 @@ def _identity(equation: Equation) -> Sequence[Node]:
 @rule("stop_gradient")
 def _stop_gradient(equation: Equation) -> Sequence[Node]:
     note_cut(equation)
-    return equation.args
+    if not equation.session.cuts:
+        return equation.args
+    return [detached(equation.session, one, DETACHED) for one in equation.args]
 
 
 @rule("dim_as_value")

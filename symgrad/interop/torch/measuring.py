@@ -221,7 +221,9 @@ def _measured(run: _Run) -> Measured:
     how = "by difference quotients"
     if by_autograd is not None:
         own, apart = _DIGITS[run.dtype] * (1 + abs(by_autograd)), abs(by_autograd - quotient)
-        if not apart > max(error, _COARSE * (1 + abs(by_autograd))):
+        if run.call.meant is not None:  # what it detaches is meant to be a constant
+            quotient, error, how = by_autograd, own, "by autograd through the surrogate"
+        elif not apart > max(error, _COARSE * (1 + abs(by_autograd))):
             error = own if not apart > error else apart
             quotient, how = by_autograd, "by autograd through forward"
     if not math.isfinite(quotient) or error > _COARSE * (1 + abs(quotient)):
@@ -236,7 +238,7 @@ def _measured(run: _Run) -> Measured:
 def _by_autograd(run: _Run) -> float | None:
     """The derivative of forward's operations; None where autograd finds none."""
     try:
-        found = _gradient(run, run.forward, required=True)
+        found = _gradient(run, run.forward, required=run.call.meant is None)
     except Exception:  # of an operation without a derivative, say, or of a method of ctx
         return None
     return found if found is not None and math.isfinite(found) else None

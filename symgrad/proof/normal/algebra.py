@@ -277,27 +277,34 @@ def _implied(context: Proof, left: Atom, right: Atom) -> tuple[Atom | None, bool
 def _one_holds(context: Proof, exponents: Exponents) -> Poly | None:
     """``[E > 0][F > 0] = [E > 0] + [F > 0] - 1`` where ``E + F > 0``: one of the two holds.
 
-    [rule: implied-relation]
+    [rule: implied-relation]  Where that may be 0, and is not negative, it is recorded that it does
+    not vanish identically.  [rule: complement]
     """
     signed = [atom for atom in exponents if atom.kind == kinds.POSITIVE]
     memo = context.memo.setdefault("one holds", {})
     for left, right in itertools.combinations(signed, 2):
-        key = left, right, context.in_domain, context.held
+        key = left, right, context.in_domain, context.held, context.reading.generic
         if key not in memo:
-            memo[key] = _is_one_positive(context, left.data[0], right.data[0])
-        if memo[key]:
+            memo[key] = _positive_sum(context, left.data[0], right.data[0])
+        known = memo[key]
+        if known is not None and known.terms:
+            context.require_nonzero("complement", known)
+        if known is not None:
             rest = {a: e for a, e in exponents.items() if a is not left and a is not right}
             each = [monomial_poly(context, {**rest, atom: 1}) for atom in (left, right)]
             return total([*each, -monomial_poly(context, rest)])
     return None
 
 
-def _is_one_positive(context: Proof, first: Poly, second: Poly) -> bool:
-    """Is one of the two positive wherever they are defined?"""
-    return any(
-        scale < 0 and is_positive(context, first + second.scaled(-scale))
-        for scale in _ratios(first, second)
-    )
+def _positive_sum(context: Proof, first: Poly, second: Poly) -> Poly | None:
+    """What must not vanish for one of the two to be positive: nothing, or their sum; or None."""
+    sums = [first + second.scaled(-scale) for scale in _ratios(first, second) if scale < 0]
+    if any(is_positive(context, one) for one in sums):
+        return ZERO
+    if not context.reading.generic:
+        return None
+    real = [one for one in sums if not one.piecewise and has_real_leaf(one)]
+    return next((one for one in real if is_nonnegative(context, one)), None)
 
 
 def _ratios(first: Poly, second: Poly) -> list[Number]:

@@ -129,7 +129,8 @@ class InputReport(HasVerdict):
     ``conditions``.  ``derived``: the true gradient as symgrad derives it, as tensor code;
     ``derived_but``: where it is not.  ``surrogate``: what backward is instead, of a SURROGATE?;
     ``surrogate_code``: that function as an expression in the arguments of forward, a proposal;
-    ``surrogate_facts``: what it needs of inputs; ``declaration``: the lines of symgrad.toml that
+    ``surrogate_facts``: what it needs of inputs; ``surrogate_fixed``: the plain arguments that keep
+    their values; ``declaration``: the lines of symgrad.toml that
     declare it, against which backward was PROVED.
     ``replayed``: what the class itself gives at the counterexample, of another library's class.
     """
@@ -148,6 +149,7 @@ class InputReport(HasVerdict):
     surrogate: str = ""
     surrogate_code: str = ""
     surrogate_facts: tuple[tuple[str, str], ...] = ()
+    surrogate_fixed: tuple[str, ...] = ()
     declaration: str = ""
     replayed: Replayed | None = None
     location: Location | None = None

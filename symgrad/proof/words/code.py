@@ -215,7 +215,8 @@ class CodeWriter:
         if condition in self.names or condition.op not in ("lt", "gt") or number.rank:
             return None
         same = condition.args[0] is inner and condition.args[1] is bound
-        if not same or number.op not in ("constant", "size") or inner.shape != node.shape:
+        known = number.op in ("constant", "size") or self._is_plain(bound)
+        if not same or not known or inner.shape != node.shape:
             return None
         text = self.text(number)
         if condition.op == "lt":

@@ -48,7 +48,7 @@ def counterexample_report(
         true=found.true,
         hand_text=found.hand_text,
         true_text=found.true_text,
-        snippet=numpy_snippet(subject, found, aliases) or "",
+        snippet="" if subject.apart else numpy_snippet(subject, found, aliases) or "",
         aliases=aliases or {},
         cotangents=tuple(
             None if node is None else str(node.attributes["name"]) for node in cotangents
