@@ -148,7 +148,7 @@ def test_a_step_to_a_fixed_point_detaches_nothing() -> None:
 
 def test_a_jvp_is_not_judged_against_it() -> None:
     made = rounding(lambda g, x: g)
-    made.jvp = staticmethod(lambda ctx, tangent: 0 * tangent)  # type: ignore[assignment]
+    made.jvp = staticmethod(lambda ctx, tangent: 0 * tangent)  # type: ignore[method-assign]
     meant = sg.surrogate(lambda x: x + (x.round() - x).detach())
     report = sg.verify(meant(made), "n")
     assert report.verdict != sg.PROVED

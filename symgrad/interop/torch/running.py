@@ -126,10 +126,15 @@ class TorchGuest:
             name: replace(
                 one, surrogate=self.worded(one.surrogate),
                 surrogate_code=self.worded(one.surrogate_code),
+                conditions=self._conditions(one.conditions),
+                suggested_under=self._conditions(one.suggested_under),
             )
             for name, one in report.inputs.items()
         }  # fmt: skip
         return replace(report, inputs=inputs)
+
+    def _conditions(self, found: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(replace(one, text=self.worded(one.text)) for one in found)
 
 
 @contextmanager

@@ -88,6 +88,8 @@ class Subject:
 
     demanded: tuple[Demanded, ...] = ()
     """What operations demand of integers; nothing is refuted without it."""
+    apart: Subject | None = None
+    """The same where what a surrogate detaches is an input: it has the kinks (``held``)."""
 
     def __init__(
         self,
@@ -147,8 +149,6 @@ class Subject:
         """Nodes of forward with kinks that a report names, once they are known."""
         self.returned: dict[str, Node] = {}
         """Gradients whose shape does not fit their inputs, as backward returned them."""
-        self.apart: Subject | None = None
-        """The same where what a surrogate detaches is an input: it has the kinks (``held``)."""
         self._drawn: dict[Any, Evaluation | None] = {}
         self._precise: dict[int, Evaluation] = {}
 

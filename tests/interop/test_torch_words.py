@@ -1,0 +1,79 @@
+"""Reports on classes of torch speak of torch's functions and dtypes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import symgrad as sg
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.peers
+
+
+class Masked(torch.autograd.Function):
+    """The mask is off by one; the conditions compare with numbers of an axis."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, lengths: Any) -> Any:
+        mask = torch.arange(x.shape[1]).unsqueeze(0) < lengths.unsqueeze(1)
+        ctx.save_for_backward(x, lengths)
+        return (x * x * mask).sum(1)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, lengths = ctx.saved_tensors
+        mask = torch.arange(x.shape[1]).unsqueeze(0) < lengths.unsqueeze(1)
+        return g.unsqueeze(1) * 2 * x * mask, None
+
+
+def test_conditions_name_dtypes_of_torch() -> None:
+    report = sg.verify(Masked, "n m", "n", assume={"lengths": "constant"})
+    said = [str(one) for own in report.inputs.values() for one in own.conditions]
+    assert any("torch." in one for one in said), said
+    assert "sg." not in str(report)
+
+
+class Learned(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, s: Any, low: float = -8.0, high: float = 7.0) -> Any:
+        v = x / s
+        ctx.save_for_backward(v)
+        ctx.limits = low, high
+        return v.round().clamp(low, high) * s
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (v,) = ctx.saved_tensors
+        low, high = ctx.limits
+        below, above = (v < low).to(g.dtype), (v > high).to(g.dtype)
+        inside = 1 - below - above
+        step = (below * low + above * high + inside * (v.round() - v)) * g
+        return g * inside, step.sum(), None, None
+
+
+def test_a_learned_step_has_a_declaration() -> None:
+    found = sg.verify(Learned, "n m", "")
+    (line,) = {one.declaration for one in found.inputs.values()}
+    first, second = line.splitlines()
+    assert first == 'static = { "low" = -8.0, "high" = 7.0 }'
+    assert second.startswith('surrogate = "((x / s).clamp(low, high) + ((x / s).round()')
+
+
+def test_a_mistake_beside_a_declaration_is_confirmed_in_torch() -> None:
+    class Doubled(Learned):
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            of_x, *others = Learned.backward(ctx, g)
+            return 2 * of_x, *others
+
+    meant = sg.surrogate(
+        lambda x, s, low, high: (
+            (x / s).clamp(-8, 7) + ((x / s).round().clamp(-8, 7) - (x / s).clamp(-8, 7)).detach()
+        ) * s
+    )  # fmt: skip
+    report = sg.verify(meant(Doubled), "n", "", static={"low": -8.0, "high": 7.0})
+    assert str(report.inputs["x"].verdict) == "REFUTED"
+    assert report.inputs["s"].verdict == sg.PROVED
+    assert "by autograd through the surrogate" in " ".join(str(report).split())
