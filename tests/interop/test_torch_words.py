@@ -8,7 +8,7 @@ import pytest
 
 import symgrad as sg
 
-torch = pytest.importorskip("torch")
+torch: Any = pytest.importorskip("torch")
 pytestmark = pytest.mark.peers
 
 
