@@ -27,6 +27,7 @@ from symgrad.frontend.trace import trace_request
 from symgrad.plain_values import described, either
 from symgrad.proof.report.merge import under
 from symgrad.proof.report.records import Condition, InputReport, Report
+from symgrad.proof.report.rendering import worded
 from symgrad.proof.report.verdict import FAILED, Verdict
 from symgrad.quantify import Judge, Quantified, with_general_names, with_general_repairs
 from symgrad.shapes.candidates import labels
@@ -127,7 +128,8 @@ class _Others:
         if report is None:
             return None
         report = with_general_names(report, self.found, {**defaults(self.request), **values})
-        said = f"with the defaults it is {self.found.report.stated}"
+        rests = [worded(one) for one in self.found.report.conditions]
+        said = ", ".join([f"with the defaults it is {self.found.report.stated}", *rests])
         inputs = {name: _without_found(one) for name, one in report.inputs.items()}
         return replace(report, inputs=inputs, notes=(*report.notes, said))
 

@@ -565,3 +565,47 @@ def test_what_is_kept_beside_tensors_may_be_one() -> None:
     assert "labels[n, m], smooth (any number, without a gradient)" in report.inferred
     wrong = type("Wrong", (Dice,), {"factor": 1})
     assert str(sg.verify(wrong, assume={"labels": "constant"}).verdict) == "REFUTED"
+
+
+# -- padding of embeddings
+
+
+class Embedding(FUNCTION):
+    """Backward leaves out the rows ``left``."""
+
+    left: tuple[int, ...] = ()
+    scale = 1
+
+    @classmethod
+    def forward(cls, ctx: Any, table: Any, places: Any) -> Any:
+        ctx.save_for_backward(places)
+        ctx.rows = table.shape[0]
+        return functional.embedding(places, table, padding_idx=0)
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        (places,) = ctx.saved_tensors
+        for row in cls.left:
+            g = g.masked_fill((places == row).unsqueeze(-1), 0)
+        found = g.new_zeros(ctx.rows, g.shape[-1])
+        return cls.scale * found.index_add(0, places, g), None
+
+
+LEFT = {
+    "none": ({}, "PROVED", ""),
+    "padding, as torch": ({"left": (0,)}, "UNDECIDED", "leaves out the row padding_idx"),
+    "another row": ({"left": (1,)}, "REFUTED", "confirmed in torch"),
+    "nothing, and twice the rest": ({"scale": 2}, "REFUTED", "confirmed in torch"),
+}
+
+
+@pytest.mark.parametrize("case", LEFT)
+def test_a_row_of_padding_may_have_no_gradient(case: str) -> None:
+    """As F.embedding has it; the derivative of the values is right, too, and the report says so."""
+    changes, verdict, said = LEFT[case]
+    report = sg.verify(type("Judged", (Embedding,), changes), "n m", "i64[k]")
+    assert str(report.verdict) == verdict, str(report)
+    text = " ".join(str(report).split())
+    assert said in text
+    if verdict == "PROVED":
+        assert "the row padding_idx is meant to have the derivative of its values" in text

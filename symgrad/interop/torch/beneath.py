@@ -157,8 +157,21 @@ def _to_copy(self: Any, *, dtype: Any = None, **ignored: Any) -> Any:
     return self.clone() if dtype is None else self.to(dtype, copy=True)
 
 
-def _embedding(weight: Any, indices: Any, *settings: Any) -> Any:
-    return FUNCTIONS["embedding"](indices, weight)
+def _embedding(weight: Any, indices: Any, padding_idx: int = -1, *settings: Any) -> Any:
+    return embedding(indices, weight, padding_idx if padding_idx >= 0 else None)
+
+
+def embedding(
+    input: Any, weight: Any, padding_idx: int | None = None, *given: Any, **by: Any
+) -> Any:
+    """Rows of a table; autograd leaves out what depends on that at ``padding_idx``."""
+    known = questions()
+    if padding_idx is not None and known is not None:
+        known.assume(
+            "the row padding_idx is meant to have the derivative of its values, which F.embedding "
+            "leaves out", here(),
+        )  # fmt: skip
+    return FUNCTIONS["embedding"](input, weight, padding_idx, *given, **by)
 
 
 def _layer_norm(input: Any, shape: Any, weight: Any, bias: Any, eps: float) -> Any:

@@ -6,7 +6,8 @@ gradient by its backward, and by other means.
 The other means are two.  Autograd differentiates the class's own forward, where forward is made of
 torch's operations.  Difference quotients of forward, with steps of many sizes, bound their own
 error.  Where both agree, autograd's number counts, which has more digits.  Where they do not, the
-quotients count: forward may have cut off the history that autograd follows (``detach``, ``data``,
+quotients count, unless backward leaves out what autograd does of an embedding with a
+``padding_idx``: forward may have cut off the history that autograd follows (``detach``, ``data``,
 NumPy), or apply a Function with a wrong backward.  At a kink, where the quotients ahead and behind
 differ, there is no derivative.
 
@@ -37,6 +38,7 @@ _ROUNDING = {torch.float64: 2.0**-50, torch.float32: 2.0**-20}
 """The same of the outputs of forward, a few operations deep."""
 _COARSE = 1e-3
 """A relative error with which a quotient says nothing."""
+PADDED = "by autograd, which leaves out the row padding_idx of an embedding"
 
 
 def measured(original: Any, call: Call) -> Measured:
@@ -76,13 +78,17 @@ def _calm() -> Iterator[None]:
             torch.set_num_threads(threads)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Run:
-    """A class, a call of it, and the dtype of its floats."""
+    """A class, a call of it, and the dtype of its floats.
+
+    ``padded``: what forward returned depends on an embedding with a ``padding_idx``.
+    """
 
     original: Any
     call: Call
     dtype: Any
+    padded: bool = False
 
     def values(self) -> dict[str, Any]:
         """New tensors, and the other arguments, by name."""
@@ -226,6 +232,8 @@ def _measured(run: _Run) -> Measured:
         elif not apart > max(error, _COARSE * (1 + abs(by_autograd))):
             error = own if not apart > error else apart
             quotient, how = by_autograd, "by autograd through forward"
+        elif run.padded and not abs(backward - by_autograd) > own:
+            error, quotient, how = own, by_autograd, PADDED
     if not math.isfinite(quotient) or error > _COARSE * (1 + abs(quotient)):
         raise NotMeasured("neither autograd nor difference quotients give forward's derivative")
     error += _DIGITS[run.dtype] * (abs(backward) if math.isfinite(backward) else 0)
@@ -261,6 +269,7 @@ def _gradient(
     if wanted is None:
         raise NotMeasured(f"{run.call.wanted} is no float tensor that requires a gradient")
     made = function(*passed.values())
+    run.padded |= any(map(_is_padded, made))
     pairs = run.cotangents(made)
     if not pairs:  # all of them are None
         pairs = [(output, None) for output in made]
@@ -277,6 +286,20 @@ def _gradient(
     if found is None:
         return None if required else 0.0
     return float(found[run.call.at])
+
+
+def _is_padded(output: Any) -> bool:
+    """Does it depend on an embedding with a ``padding_idx``?"""
+    todo, seen = [output.grad_fn], {None}
+    while todo:
+        node = todo.pop()
+        if node not in seen:
+            seen.add(node)
+            rows = getattr(node, "_saved_weight_sym_argsize_0", 0)
+            if 0 <= getattr(node, "_saved_padding_idx", rows) < rows:
+                return True
+            todo += [one for one, _ in node.next_functions]
+    return False
 
 
 # -- by difference quotients
