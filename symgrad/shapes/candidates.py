@@ -559,13 +559,7 @@ def _evidence(function: AnyFunction) -> dict[str, Evidence]:
     numbers: dict[str, Evidence] = dict.fromkeys(sorted(kept - saved), "number")
     none = _without_gradient(function, tree) - used.tensors - unclear
     plain: dict[str, Evidence] = dict.fromkeys(sorted(none), "number")
-    own = {
-        **dict.fromkeys(sorted(used.axes - used.tensors), "axis"),
-        **dict.fromkeys(sorted(used.counts - used.tensors), "count"),
-        **dict.fromkeys(sorted(used.optional - used.tensors - saved - indices), "optional"),
-        **dict.fromkeys(sorted(used.labels - used.tensors), "label"),
-        **dict.fromkeys(sorted(used.shares - used.tensors), "share"),
-    }
+    own = used.plain(saved | indices)
     indexed = dict.fromkeys(sorted(indices), "index")
     with_axes = dict.fromkeys(sorted(used.with_axes), "axes")
     plain_ones = {*plain, *numbers} - used.tensors - saved
@@ -620,6 +614,16 @@ class _Uses:
         self.labels: set[str] = set()
         self.shares: set[str] = set()
         self.items: dict[str, int] = {}
+
+    def plain(self, others: set[str]) -> dict[str, Evidence]:
+        """What plain arguments are used for; ``others``: what may not be None."""
+        return {
+            **dict.fromkeys(sorted(self.axes - self.tensors), "axis"),
+            **dict.fromkeys(sorted(self.counts - self.tensors), "count"),
+            **dict.fromkeys(sorted(self.optional - self.tensors - others), "optional"),
+            **dict.fromkeys(sorted(self.labels - self.tensors), "label"),
+            **dict.fromkeys(sorted(self.shares - self.tensors), "share"),
+        }
 
     def take(self, node: ast.AST) -> None:
         """One node."""

@@ -591,7 +591,7 @@ class Embedding(FUNCTION):
         return cls.scale * found.index_add(0, places, g), None
 
 
-LEFT = {
+LEFT: dict[str, tuple[dict[str, Any], str, str]] = {
     "none": ({}, "PROVED", ""),
     "padding, as torch": ({"left": (0,)}, "UNDECIDED", "leaves out the row padding_idx"),
     "another row": ({"left": (1,)}, "REFUTED", "confirmed in torch"),

@@ -248,9 +248,8 @@ def _function(func: Any, name: str) -> Callable[..., Any] | None:
             FUNCTIONS["linalg"], name.removeprefix("linalg_"), None
         )
         return found
-    if wanted in ("softplus", "embedding"):
-        return getattr(beneath, wanted)
-    own = FUNCTIONS.get(wanted)
+    unlike = {"softplus": beneath.softplus, "embedding": beneath.embedding}
+    own = unlike.get(wanted) or FUNCTIONS.get(wanted)
     return own if callable(own) and not isinstance(own, type) else None
 
 
