@@ -44,7 +44,7 @@ from symgrad.errors import (
     counted,
     is_limit,
 )
-from symgrad.frontend.asked import values_of
+from symgrad.frontend.asked import OTHER, values_of
 from symgrad.frontend.compared import comparing
 from symgrad.frontend.function import class_location, class_of, raw_method
 from symgrad.frontend.lift import IndexKindError
@@ -230,6 +230,8 @@ class _Search:
         """Where trials ended."""
         self.learned: dict[str, list[type]] = {}
         """Whether arguments were found to be compared with texts, and with integers."""
+        self.literals: dict[str, list[Any]] = {}
+        """What they are compared with."""
         self.parts: dict[str, tuple[str, Location | None]] = {}
         """What arguments are asked for that neither tensors nor numbers have, and where."""
         self.ending: SymgradError | None = None
@@ -257,6 +259,7 @@ class _Search:
             found = self._cheapest(self.trials + 16)
         if found is None:
             raise self.many_cases or self._nothing()
+        self._refuse_values(found)
         if found.failing and self.guest is not None:
             found = self._as_returned(found)
         if found.raising:
@@ -296,6 +299,25 @@ class _Search:
             wider=self._wider(found), counted=counts_axes(self.function),
         )  # fmt: skip
         return replace(self._found(found), guess=guess)
+
+    def _refuse_values(self, found: _Trial) -> None:
+        """Raises SymgradError for a value that the code compares with, and that is not traced.
+
+        Else the verdict would hold for the other values alone.  What the program raises on purpose
+        shows that the value is none.
+        """
+        for at, (unknown, own) in enumerate(zip(self.unknowns, found.chosen, strict=True)):
+            literals = self.literals.get(unknown.name, []) if own.is_value else []
+            for value in [*literals, 2] if literals and type(own.value) is int else literals:
+                self.refusals = []
+                trial, _ = self._forward(_put(found.chosen, at, Candidate(0, value=value)))
+                for error in self.refusals if trial is None else ():
+                    said = as_symgrad_error(error, "forward")
+                    if is_limit(said) and not refuses_sizes(said):
+                        said.what += f" (for {unknown.name} = {value!r})"
+                        raise said
+                    if isinstance(said.__cause__, (AttributeError, TypeError, NameError)):
+                        raise self._nothing()
 
     # -- shapes that fit backward, too
 
@@ -1293,6 +1315,7 @@ class _Search:
             first = [Candidate(price, value=one) for price, one in enumerate(values)]
             rest = [replace(one, price=one.price + LEARNED_PRICE) for one in plain]
             if values:
+                self.literals[name] = [one for one in values if one != OTHER]
                 self.unknowns[at] = replace(unknown, candidates=(*first, *rest))
                 self.ending = None
 

@@ -425,3 +425,23 @@ def test_a_default_that_forward_refuses_is_no_value() -> None:
     verdict, notes = _inferred(AlongRequired)
     assert verdict == "PROVED"
     assert "dim = -1" in notes
+
+
+class Elastic(Function):
+    """Only for 32 bits it does not ask for the value of a tensor."""
+
+    @staticmethod
+    def forward(ctx, x, num_bits):
+        ctx.num_bits = num_bits
+        if num_bits == 32:
+            return x
+        return 2 * x if x.sum() > 0 else 3 * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, None
+
+
+def test_values_that_cannot_be_traced_are_not_left_out() -> None:
+    with pytest.raises(sg.SymgradError, match=r"cannot branch on a tensor here.*num_bits = 2"):
+        sg.verify(Elastic)
