@@ -144,10 +144,16 @@ def without(gradient: Node, cotangents: Iterable[Node]) -> Node:
 
 def is_curved(node: Node, argument: Node) -> bool:
     """Does a node depend on an argument by more than comparisons?"""
-    return any(
-        one.dtype.is_float and one.op not in (*_CARRIED, "expand")
-        for one in _depending(node, [argument])
-    )
+    depends = {*_depending(node, [argument])}
+    todo, seen = [node], {node}
+    while todo:
+        one = todo.pop()
+        if one in depends and one.op not in (*_CARRIED, "expand"):
+            return True
+        inside = {arg for arg in one.args if arg in depends and arg.dtype.is_float} - seen
+        seen |= inside
+        todo += inside
+    return False
 
 
 def _depending(root: Node, goals: Collection[Node]) -> list[Node]:

@@ -346,7 +346,7 @@ def _in_clip(search: _Search) -> Meant | None:
     if not search.is_proved(within):
         return None
     return Meant(
-        f"is the true gradient within the limits of forward, and not zero outside; it multiplies "
+        f"is the true gradient within the limits of forward, and not outside; it multiplies "
         f"by `{_code(found)}`"
     )
 
@@ -1058,8 +1058,11 @@ def _reaches(
 def _plans(search: _Search, left: Sequence[Node]) -> Iterator[_Plan]:
     """The plans for a Function: of its steps, or of its clips alone."""
     fixed = tuple(left)
-    inner = tuple(search.steps)
+    kept = {node for node in search.inputs if node not in fixed}
+    inner = tuple(one for one in search.steps if kept & {*ancestors([one])})
     if not inner:
+        if search.steps:
+            return
         if clips := _outermost(search):
             yield _Plan(clips, "through", constants=fixed)
         return

@@ -1084,3 +1084,38 @@ def test_a_width_that_is_an_argument_is_positive() -> None:
     assert "the integral of" in found.surrogate, found.surrogate
     assert found.surrogate.endswith("for width > 0")
     assert "the integral of" not in sg.verify(TooWide, "n").inputs["x"].surrogate
+
+
+class MaskedRows(sg.Function):
+    """The mask of backward is off by one; what it is made of gets no gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, t: Any) -> Any:
+        ctx.save_for_backward(x, t)
+        return x * x * (t > 0).float()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, t = ctx.saved_tensors
+        return 2 * g * x * (t >= 0).float(), None
+
+
+class OtherLimit(sg.Function):
+    """The mask of backward has another limit than the clip of forward."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x.clamp(-1, 1)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return g * (x.abs() <= 2).float()
+
+
+@pytest.mark.parametrize("function", [MaskedRows, OtherLimit])
+def test_a_mask_that_is_off_is_a_mistake(function: type[sg.Function]) -> None:
+    report = sg.verify(function)
+    assert str(report.inputs["x"].verdict) == "REFUTED", str(report)
+    assert not report.inputs["x"].surrogate
