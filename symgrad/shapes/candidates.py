@@ -306,7 +306,8 @@ def _as_declared(
 
 def _optional(unknown: Unknown) -> Unknown:
     """A tensor or None; a value that nobody stated takes its place only where neither is taken."""
-    tensors = [one for one in unknown.candidates if one.is_tensor]
+    is_text = unknown.candidates == _PLAIN["str"]
+    tensors = [one for one in unknown.candidates if one.is_tensor and not is_text]
     values = [one for one in unknown.candidates if one.is_value and one.value is not None]
     return Unknown(unknown.name, _priced([*tensors, ABSENT, *_priced(values, LAST_PRICE)]))
 
