@@ -184,6 +184,11 @@ _FLAG_OR_ELSE = (*_FLAG, *_priced(_REALS, 12), *_priced(_TENSORS, 4))
 _SWITCH = (_FLAG[0], replace(_FLAG[1], price=2), *_priced(_TENSORS, 6), *_priced(_WHOLE, 12))
 _INDEX = (*_priced([one for one in _TENSORS if one.dtype == int64], -6),
           *_priced([one for one in _TENSORS if one.dtype != int64], 4))  # fmt: skip
+_INDICES = _priced([
+    replace(one, price=one.price + 2 if (one.rank, one.dtype) == (1, int64) else one.price)
+    for one in _INDEX
+])  # fmt: skip
+"""For rows of indices: each alone, a row would be a number."""
 _ANYTHING = (*_TENSORS, *_priced(_REALS, 10))
 _COUNT = (*_COUNTS, _CONSTANT, *_priced(_TENSORS, 6))
 _WINDOW = tuple(Candidate(price, value=value) for price, value in enumerate((1, 2, 0, 3)))
@@ -200,6 +205,7 @@ _MASK = (*_priced([one for one in _TENSORS if one.dtype == bool_], -8),
          *_priced([one for one in _TENSORS if one.dtype != bool_], 2))  # fmt: skip
 _WITH_AXES = _priced([one for one in _ANYTHING if one.rank != 0])
 _BY_EVIDENCE = {"number": _NUMBER, "flag": _FLAG_OR_ELSE, "index": _INDEX, "mask": _MASK,
+                "indices": _INDICES,
                 "switch": _SWITCH, "count": _COUNT, "counted": _COUNTED_NUMBER, "axis": _AXIS,
                 "window": _WINDOW, "axes": _WITH_AXES, "optional": _OPTIONAL,
                 "label": _LABELS, "share": _SHARES, "ignored": _IGNORED_NUMBER,
@@ -561,7 +567,9 @@ def _evidence(function: AnyFunction) -> dict[str, Evidence]:
     none = _without_gradient(function, tree) - used.tensors - unclear
     plain: dict[str, Evidence] = dict.fromkeys(sorted(none), "number")
     own = used.plain(saved | indices)
-    indexed = dict.fromkeys(sorted(indices), "index")
+    rows = _rows(tree, indices) & arguments
+    indexed: dict[str, Evidence] = dict.fromkeys(sorted(indices), "index")
+    indexed |= dict.fromkeys(sorted(rows), "indices")
     with_axes = dict.fromkeys(sorted(used.with_axes), "axes")
     plain_ones = {*plain, *numbers} - used.tensors - saved
     numbers |= {
@@ -772,6 +780,21 @@ def _items(node: ast.AST) -> tuple[str, int]:
 def _own_name(node: ast.expr) -> str:
     """``pad`` of ``pad`` and of ``ctx.pad``; empty for what is neither."""
     return _text(node).rpartition(".")[2]
+
+
+def _rows(tree: ast.AST, indices: set[str]) -> set[str]:
+    """Names of which two rows are indices: ``x[i[0], i[1]]``; ``row, col = i``, ``x[row]``."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):
+            parts = [part for part in node.slice.elts if isinstance(part, ast.Subscript)]
+            names = [_text(part.value) for part in parts if not _names(part.slice)]
+            found |= {name for name in names if names.count(name) > 1}
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Tuple, ast.List)):
+            rows = _names(node.targets[0])
+            if len(rows) > 1 and rows <= indices and isinstance(node.value, ast.Name):
+                found.add(node.value.id)
+    return found
 
 
 def _bounds(of: ast.Slice) -> set[str]:

@@ -277,7 +277,8 @@ class _Search:
             self._marked(other, accident=self._leaves_labels(found, other)) for other in ranks
         ]
         others = others[:MOST_OTHER_SHAPES]
-        others += [self._marked(other, accident=True) for other in self._at_which_it_fails(found)]
+        special = (*self._at_which_it_fails(found), *self._with_more_indices(found))
+        others += [self._marked(other, accident=True) for other in special]
         untied = self.untied.get((found.chosen, found.specs), found)
         if untied.specs != found.specs:
             others.append(self._marked(untied, accident=True))
@@ -996,6 +997,17 @@ class _Search:
         yield from itertools.islice(tied, MOST_TIED)
         more = [one for one in failing if _axes(one) > _axes(best) and _odd(one) <= _odd(best)]
         yield from more[:1]
+
+    def _with_more_indices(self, best: _Trial) -> Iterator[_Trial]:
+        """The same with one axis more of an index, as in ``x[index[0], index[1]]``."""
+        labels = self._labels(best)
+        for at, (unknown, one) in enumerate(zip(self.unknowns, best.chosen, strict=True)):
+            if one.dtype == int64 and one.rank and at not in labels:
+                rank = one.rank + 1
+                price = _price_of(unknown, rank, int64)
+                other = self._tried(_put(best.chosen, at, replace(one, rank=rank, price=price)))
+                if other is not None and not (other.failing or other.hidden):
+                    yield other
 
     def _as_backward_ties(self, trial: _Trial) -> _Trial | None:
         """The same with sizes that meet in backward as one; None where it fails for all that."""

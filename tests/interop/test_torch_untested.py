@@ -257,3 +257,68 @@ VALUES: Any = (
 def test_a_value_for_which_backward_fails_is_a_condition(back: Any, said: set[str]) -> None:
     report = judged(chunked(back))
     assert (str(report.verdict), shapes(report)) == ("PROVED", said)
+
+
+# -- indices in rows
+
+
+def picked(pick: Any, back: Any) -> Any:
+    class Picked(FUNCTION):
+        forward = staticmethod(pick)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, index = ctx.saved_tensors
+            return back(g, torch.zeros_like(x), index), None
+
+    return Picked
+
+
+def in_pairs(ctx: Any, x: Any, index: Any) -> Any:
+    ctx.save_for_backward(x, index)
+    return x[index[0], index[1]]
+
+
+def unpacked(ctx: Any, x: Any, index: Any) -> Any:
+    row, column = index
+    ctx.save_for_backward(x, index)
+    return x[row, column]
+
+
+def flat(ctx: Any, x: Any, index: Any) -> Any:
+    ctx.save_for_backward(x, index)
+    return x.reshape(-1)[index[0] * x.shape[1] + index[1]]
+
+
+def accumulated(g: Any, zeros: Any, index: Any) -> Any:
+    return zeros.index_put((index[0], index[1]), g, accumulate=True)
+
+
+def assigned(g: Any, zeros: Any, index: Any) -> Any:
+    zeros[index[0], index[1]] = g
+    return zeros
+
+
+@pytest.mark.parametrize("pick", [in_pairs, unpacked])
+def test_pairs_of_indices_may_repeat(pick: Any) -> None:
+    report = judged(picked(pick, accumulated))
+    assert (str(report.verdict), shapes(report)) == ("PROVED", set())
+    assert str(judged(picked(pick, assigned)).verdict) == "REFUTED"
+
+
+def added_flat(g: Any, zeros: Any, index: Any) -> Any:
+    places = index[0] * zeros.shape[1] + index[1]
+    return zeros.reshape(-1).index_add(0, places.reshape(-1), g.reshape(-1)).reshape(zeros.shape)
+
+
+def assigned_flat(g: Any, zeros: Any, index: Any) -> Any:
+    row = zeros.reshape(-1)
+    row[index[0] * zeros.shape[1] + index[1]] = g
+    return row.reshape(zeros.shape)
+
+
+def test_an_index_with_more_axes_is_judged() -> None:
+    report = judged(picked(flat, added_flat))
+    assert (str(report.verdict), shapes(report)) == ("PROVED", set())
+    report = judged(picked(flat, assigned_flat))
+    assert "the gradient of x is wrong for x[n, m], i64 index[k, l]" in shapes(report)
