@@ -17,6 +17,7 @@ from symgrad.frontend.request import Argument
 from symgrad.frontend.session import Session
 from symgrad.frontend.sizes import Shape
 from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.ir.dim import Dim
 from symgrad.ir.function import Gradient
 from symgrad.ir.graph import Node
 
@@ -83,8 +84,8 @@ def _check(position: int, argument: Argument, value: Any) -> None:
 def _gradient(session: Session, name: str, input: Node, value: Any) -> Gradient:
     if value is None:
         return Gradient(name, None)
-    returned: Node = value.node
-    location = returned.location
+    location = value.node.location
+    returned = _as_equal(session, value.node, input.shape)
     session.check_gradient(input.shape, returned.shape)
     axes = broadcast_axes(input.shape, returned.shape)
     if axes is None:
@@ -93,6 +94,23 @@ def _gradient(session: Session, name: str, input: Node, value: Any) -> Gradient:
     node = session.apply("sum", returned, axes=axes) if axes else returned
     node = session.cast(session.reshape(node, input.shape), input.dtype)
     return Gradient(name, node, returned, location)
+
+
+def _as_equal(session: Session, node: Node, wanted: Sequence[Dim]) -> Node:
+    """The same, with the sizes that are wanted where the case makes its own equal to them.
+
+    In the case ``2*m - 2*(m//2) == m`` no size stands for another.
+    """
+    if node.rank != len(wanted) or node.shape == tuple(wanted):
+        return node
+    sizes = tuple(
+        size if session.facts.decide(own, "==", size) else own
+        for own, size in zip(node.shape, wanted, strict=True)
+    )
+    if sizes == node.shape:
+        return node
+    starts, steps = (Dim.of(0),) * node.rank, (1,) * node.rank
+    return session.apply("slice", node, starts=starts, steps=steps, sizes=sizes)
 
 
 def _wrong_shape(

@@ -68,6 +68,18 @@ TRUTH = Ends((Dim.of(0),), (Dim.of(1),))
 _DIVISIONS = ("floordiv", "mod", "fmod")
 
 
+def gap_of(left: Dim, relation: str, right: DimLike) -> Dim | None:
+    """What is not negative where a relation holds."""
+    gaps = {">=": left - right, ">": left - right - 1, "<=": right - left, "<": right - left - 1}
+    return gaps.get(relation)
+
+
+def at_all_sizes(left: DimLike, relation: str, right: DimLike) -> bool | None:
+    """Does a relation hold for all sizes that are at least 1?  None where that is not known."""
+    gap = gap_of(Dim.of(left), relation, right)
+    return None if gap is None else gap.at_least(0, least_size=1) or None
+
+
 def demands(node: Node) -> Iterator[Demand]:
     """What a node demands of integers that it reads."""
     if node.op in ("index", "index_add"):

@@ -295,3 +295,34 @@ def test_a_faster_size_is_judged_where_one_takes_too_long(
     else:
         assert str(report.verdict) == "UNDECIDED"
         assert "judged at other sizes" in [one.name for one in report.protocol]
+
+
+class EverySecond(FUNCTION):
+    """Zeros between the elements; of an odd size, the last zero has to go."""
+
+    last = True
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.size = x.shape[-1]
+        return x[..., ::2]
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        whole = torch.stack([g, torch.zeros_like(g)], -1).flatten(-2)
+        if whole.shape[-1] == ctx.size:
+            return whole
+        return whole[..., : ctx.size] if cls.last else whole[..., -ctx.size :]
+
+
+@pytest.mark.parametrize("shapes", [(), ("n m",)])
+@pytest.mark.parametrize("last", [True, False])
+def test_a_gradient_has_the_size_that_the_case_makes_its_own_equal_to(
+    last: bool, shapes: tuple[str, ...]
+) -> None:
+    """In ``2*m - 2*(m//2) == m`` no size is solved for: the shapes are written in two ways."""
+    report = sg.verify(type("Every", (EverySecond,), {"last": last}), *shapes, suggest=False)
+    assert str(report.verdict) == ("PROVED" if last else "REFUTED"), str(report)
+    shown = {one.name: one.verdict for one in report.protocol}
+    assert shown["shapes of the gradients"] is sg.PROVED
+    assert not last or not report.inputs["x"].conditions

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from symgrad.ir.dtype import float64
 from symgrad.ir.expr import ExprPool
-from symgrad.proof.normal.algebra import _congruent, integer_nonnegative
+from symgrad.proof.normal.algebra import _congruent, floordiv, integer_nonnegative
 from symgrad.proof.normal.facts import Facts, Interval
 from symgrad.proof.normal.from_expr import Conversion
 from symgrad.proof.normal.poly import constant
@@ -124,3 +124,14 @@ def _value(term: Term, i: int, j: int, p: Term, q: Term) -> int:
     for monomial, coefficient in term.poly.terms.items():
         total += int(coefficient) * math.prod(values[atom] for atom, _ in monomial)
     return total
+
+
+def test_an_integer_over_sizes_rounded_down_is_an_integer_division() -> None:
+    """[rule: floor]."""
+    a = Grid(None)
+    index = a.leaf("index", a.i, sort="int")
+    for divisor in (a.n, a.n * 2):
+        whole = floordiv(a.context, index.poly, divisor.poly)
+        assert a.floor(index / divisor).poly == whole
+    assert a.floor(index / 2).poly == floordiv(a.context, index.poly, constant(2))
+    assert a.floor(a.x / a.n).poly != floordiv(a.context, index.poly, a.n.poly)

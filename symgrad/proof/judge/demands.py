@@ -23,6 +23,7 @@ from symgrad.ops.integers import (
     Integers,
     Labels,
     extremum,
+    gap_of,
     labels,
     moved,
     numbers_of,
@@ -307,19 +308,13 @@ def _decides(subject: Subject) -> Callable[[DimLike, str, DimLike], bool | None]
     given = [
         gap
         for one in subject.conditions
-        if (gap := _gap(Dim.of(one.left), one.relation, one.right)) is not None
+        if (gap := gap_of(Dim.of(one.left), one.relation, one.right)) is not None
     ]
 
     def decide(left: DimLike, relation: str, right: DimLike) -> bool | None:
-        gap = _gap(Dim.of(left), relation, right)
+        gap = gap_of(Dim.of(left), relation, right)
         if gap is None:
             return None
         return any((gap - one).at_least(0, least_size=1) for one in (Dim.of(0), *given)) or None
 
     return decide
-
-
-def _gap(left: Dim, relation: str, right: DimLike) -> Dim | None:
-    """What is not negative where a relation holds."""
-    gaps = {">=": left - right, ">": left - right - 1, "<=": right - left, "<": right - left - 1}
-    return gaps.get(relation)

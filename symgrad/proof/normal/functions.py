@@ -16,6 +16,7 @@ from symgrad.proof.normal.algebra import (
     at_least,
     content,
     factor_sign,
+    floordiv,
     in_range,
     integer_nonnegative,
     is_integral,
@@ -341,15 +342,19 @@ def _recurrence(context: Proof, name: str, argument: Poly) -> Poly | None:
     return result
 
 
-def _near_quotient(context: Proof, argument: Poly) -> Poly | None:
-    """``floor(E / D)`` for an integer E and a product D of sizes.  [rule: floor].
+def _integer_quotient(context: Proof, argument: Poly) -> Poly | None:
+    """``floor(E / D)`` for an integer E and a product D of sizes and a number.  [rule: floor].
 
-    It is ``[E >= 0] - 1`` where ``-D <= E < D``, and ``[E >= D]`` where ``0 <= E < 2 D``.
+    It is ``[E >= 0] - 1`` where ``-D <= E < D``, ``[E >= D]`` where ``0 <= E < 2 D``, else
+    ``E // D``.
     """
     divided = {atom: -e for m in argument.terms for atom, e in m if e < 0}
-    if not divided or any(atom.kind != kinds.SIZE for atom in divided):
+    values = argument.terms.values()
+    exact = all(isinstance(value, (int, Fraction)) for value in values)
+    if not exact or any(atom.kind != kinds.SIZE for atom in divided):
         return None
     divisor = monomial_poly(context, divided)
+    divisor = divisor.scaled(lcm(*(Fraction(value).denominator for value in values)))
     whole = multiply(context, argument, divisor)
     if not (is_whole(whole) and is_whole(divisor)):
         return None
@@ -358,7 +363,7 @@ def _near_quotient(context: Proof, argument: Poly) -> Poly | None:
     for low in (-1, 0):
         if in_range(context, whole - divisor.scaled(low), divisor.scaled(2)):
             return at_least(context, whole - divisor.scaled(low + 1)).plus(low)
-    return None
+    return floordiv(context, whole, divisor)
 
 
 def _floor(context: Proof, argument: Poly) -> Poly:
@@ -372,9 +377,9 @@ def _floor(context: Proof, argument: Poly) -> Poly:
         return outside
     if inside.constant is not None:
         return outside.plus(Fraction(inside.constant).__floor__())
-    near = _near_quotient(context, inside)
-    if near is not None:
-        return outside + near
+    whole = _integer_quotient(context, inside)
+    if whole is not None:
+        return outside + whole
     return outside + of_atom(context.atom(kinds.FUNCTION, "floor", inside))
 
 

@@ -27,7 +27,7 @@ from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType, bool_, int64
 from symgrad.ir.function import SizeCondition
 from symgrad.ir.graph import Node
-from symgrad.ops.integers import Labels
+from symgrad.ops.integers import ANY, Integers, Labels, at_all_sizes
 from symgrad.ops.logic import COMPARISONS
 from symgrad.ops.movement import bare
 from symgrad.proof.oracle.sizes import completed, sought
@@ -42,7 +42,8 @@ class IntegerUse:
     ``dtype``: whose range it keeps to.  ``extents``: the sizes that it indexes as it is, so that
     it must stay below them.  ``likely``: sizes that it indexes after a choice, or whose ramp it is
     compared with.  ``literals``: numbers it is compared with.  ``marked``: what it is where
-    others are put for some numbers.
+    others are put for some numbers.  ``anywhere``: forward takes it where it is too large for a
+    place as well, since it puts another number there.
     """
 
     dtype: DType = int64
@@ -50,15 +51,17 @@ class IntegerUse:
     likely: list[Dim] = field(default_factory=list)
     literals: list[int] = field(default_factory=list)
     marked: Labels | None = None
+    anywhere: bool = False
 
     @property
     def bounds(self) -> list[Dim]:
         """The extents that may be taken for its range: the likely ones unless it has marks.
 
         An input that is compared with numbers, such as an index to be ignored, may well have
-        values outside.
+        values outside; so may one that forward clamps.
         """
-        if self.extents or self.marked or any(number < 0 for number in self.literals):
+        negative = any(number < 0 for number in self.literals)
+        if self.extents or self.marked or self.anywhere or negative:
             return self.extents
         return self.likely
 
@@ -70,8 +73,11 @@ class IntegerUse:
             self.marked = labels
 
 
-def integer_uses(nodes: Iterable[Node]) -> dict[str, IntegerUse]:
-    """The uses of every integer input, by name.  ``nodes``: arguments first."""
+def integer_uses(nodes: Iterable[Node], forward: Iterable[Node] = ()) -> dict[str, IntegerUse]:
+    """The uses of every integer input, by name.
+
+    ``nodes``: arguments first; ``forward``: those that forward evaluates.
+    """
     order = list(nodes)
     direct: dict[Node, frozenset[str]] = {}
     chosen: dict[Node, frozenset[str]] = {}
@@ -94,7 +100,24 @@ def integer_uses(nodes: Iterable[Node]) -> dict[str, IntegerUse]:
             found[name].likely.append(extent)
         if node.op in COMPARISONS:
             _compared(node, chosen, found)
+    for name in _clamped(order, forward, direct):
+        found[name].anywhere = True
     return found
+
+
+def _clamped(
+    order: Iterable[Node], forward: Iterable[Node], direct: dict[Node, frozenset[str]]
+) -> Iterator[str]:
+    """The integer inputs of which something is computed that is no larger than a place can be."""
+    computed: dict[Node, frozenset[str]] = {}
+    for node in order:
+        if node.dtype.is_integer:
+            computed[node] = direct.get(node) or _union(computed, node.args)
+    ends = Integers(at_all_sizes, lambda name: ANY)
+    for node in forward:
+        for place, extent in _places(node):
+            names = () if direct.get(place) else computed.get(place, ())
+            yield from names if names and ends.below(place, extent) else ()
 
 
 _CHOICES = frozenset(("where", "maximum", "minimum", "mod", "mul"))
@@ -106,16 +129,32 @@ def _union(sources: dict[Node, frozenset[str]], args: Iterable[Node]) -> frozens
 
 def _indexed(node: Node, sources: dict[Node, frozenset[str]]) -> list[tuple[str, Dim]]:
     """The integer inputs that ``node`` reads as indices, each with the extent it indexes."""
+    return [
+        (name, extent)
+        for place, extent in _indices(node)
+        for name in sorted(sources.get(place, ()))
+    ]
+
+
+def _indices(node: Node) -> list[tuple[Node, Dim]]:
+    """What ``node`` reads as indices, with the extents that they index."""
     if node.op == "index":
         shape = node.args[0].shape
     elif node.op == "index_add":
         shape = tuple(Dim.of(size) for size in node.attributes["shape"])
     else:
         return []
+    return [(place, shape[axis]) for axis, place in enumerate(node.args[1:])]
+
+
+def _places(node: Node) -> list[tuple[Node, Dim]]:
+    """What ``node`` reads as indices, or compares with all places of an axis; with the extents."""
+    if node.op not in COMPARISONS:
+        return _indices(node)
     return [
-        (name, shape[axis])
-        for axis, arg in enumerate(node.args[1:])
-        for name in sorted(sources.get(arg, ()))
+        (bare(this), Dim.of(bare(other).attributes["length"]))
+        for this, other in (node.args, node.args[::-1])
+        if bare(other).op == "iota"
     ]
 
 
@@ -209,6 +248,7 @@ class Sampler:
         assumptions: Iterable[Assumption] = (),
         cotangents: Iterable[Node] = (),
         like: Sampler | None = None,
+        forward: Sequence[Node] = (),
     ) -> None:
         self.inputs = tuple(inputs)
         self.cotangents = frozenset(n.attributes["name"] for n in cotangents if n.op == "input")
@@ -216,7 +256,9 @@ class Sampler:
         self.assumptions: dict[str, list[Assumption]] = {}
         for assumption in assumptions:
             self.assumptions.setdefault(assumption.name, []).append(assumption)
-        self.uses: dict[str, IntegerUse] = integer_uses(nodes) if like is None else like.uses
+        self.uses: dict[str, IntegerUse] = (
+            integer_uses(nodes, forward) if like is None else like.uses
+        )
         self.literals: Array | None = _thresholds(nodes) if like is None else like.literals
         self.shapes: list[Dim] = (
             list(dict.fromkeys(size for node in nodes for size in node.shape))
@@ -420,7 +462,8 @@ class Sampler:
         use = self.uses.get(name, IntegerUse())
         declared = self.assumptions.get(name, ())
         bound = self._bound(name, sizes)
-        special = [number for number in use.literals if use.dtype.holds_number(number)]
+        special = [*use.literals, *((-1, bound, bound + 1) if use.anywhere else ())]
+        special = [number for number in special if use.dtype.holds_number(number)]
         usual, special = self._meeting(node, sizes, max(bound, 1), special)
         values = np.asarray(usual)[random.integers(0, len(usual), shape)]
         unique = any(assumption.kind == "unique" for assumption in declared)

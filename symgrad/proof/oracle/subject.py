@@ -123,7 +123,7 @@ class Subject:
         drawn = [*inputs, *(node for node in weights if node not in inputs)]
         self.sampler: Sampler = Sampler(
             drawn, self.everything.nodes, conditions, self.assumptions,
-            [node for node in weights if node not in inputs],
+            [node for node in weights if node not in inputs], forward=self.forward.nodes,
             like=None if like is None or like.everything is not self.everything else like.sampler,
         )  # fmt: skip
         self.precise = Precise(self.read)
