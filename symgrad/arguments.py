@@ -21,6 +21,7 @@ from symgrad.budgets import MOST_COMBINATIONS, SHAPE_STEPS
 from symgrad.deadline import TimeUp, part
 from symgrad.errors import SymgradError, TraceError, is_limit
 from symgrad.frontend.asked import other_values
+from symgrad.frontend.evidence import labels
 from symgrad.frontend.plain import as_unstated, defaults, numbers, with_regions, with_values
 from symgrad.frontend.request import Request
 from symgrad.frontend.trace import trace_request
@@ -30,7 +31,6 @@ from symgrad.proof.report.records import Condition, InputReport, Report
 from symgrad.proof.report.rendering import worded
 from symgrad.proof.report.verdict import FAILED, Verdict
 from symgrad.quantify import Judge, Quantified, with_general_names, with_general_repairs
-from symgrad.shapes.candidates import labels
 from symgrad.shapes.sizes import as_multiples
 
 _SHARE = 0.3

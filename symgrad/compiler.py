@@ -50,6 +50,7 @@ from symgrad.frontend.anyrank.judge import missing_axes, rank_dependence
 from symgrad.frontend.anyrank.serving import serving, typical_rank
 from symgrad.frontend.anyrank.session import Observation
 from symgrad.frontend.calls import asks_nothing, other_calls
+from symgrad.frontend.evidence import AnyFunction
 from symgrad.frontend.forward_mode import JvpError, has_jvp, pushing
 from symgrad.frontend.function import (
     Function,
@@ -63,7 +64,7 @@ from symgrad.frontend.paths import Answers, Paths, other_paths, unjudged
 from symgrad.frontend.plain import as_numbers, defaults, passed_numbers, with_passed
 from symgrad.frontend.plain_code import has_plain_jvp
 from symgrad.frontend.replaced import Replace, replaced
-from symgrad.frontend.request import AnyFunction, Request, presences
+from symgrad.frontend.request import Request, presences
 from symgrad.frontend.session import refuses_sizes, told
 from symgrad.frontend.state import changes_of
 from symgrad.frontend.trace import BATCH_RANK, trace_request

@@ -15,8 +15,9 @@ from dataclasses import replace
 
 from symgrad.deadline import TimeUp
 from symgrad.errors import SymgradError
+from symgrad.frontend.evidence import AnyFunction
 from symgrad.frontend.plain import defaults
-from symgrad.frontend.request import AnyFunction, Request, presences
+from symgrad.frontend.request import Request, presences
 from symgrad.proof.judge.protocol import VARIANTS
 from symgrad.proof.report.distinct import is_left_out
 from symgrad.proof.report.implied import without_implied

@@ -24,10 +24,11 @@ import numpy as np
 
 from symgrad.budgets import REPLAY_MEMORY, REPLAY_REST, REPLAY_SECONDS, REPLAY_WAIT
 from symgrad.children import POSSIBLE, ChildEnded, in_child
+from symgrad.frontend.evidence import parameters
 from symgrad.frontend.function import surrogate_of
 from symgrad.frontend.guests import Call, Given, Measured
 from symgrad.frontend.plain import Region
-from symgrad.frontend.request import Request, parameters
+from symgrad.frontend.request import Request
 from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Node, ancestors
 from symgrad.proof.oracle.sizes import sought

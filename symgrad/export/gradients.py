@@ -12,6 +12,7 @@ from typing import Any
 
 from symgrad.compiler import compile
 from symgrad.errors import KernelArgumentError
+from symgrad.frontend.evidence import parameters
 from symgrad.frontend.function import (
     Context,
     Function,
@@ -23,7 +24,7 @@ from symgrad.frontend.function import (
     run_forward,
     state_of,
 )
-from symgrad.frontend.request import Argument, Request, parameters
+from symgrad.frontend.request import Argument, Request
 from symgrad.ir.printer import fresh_name
 
 

@@ -19,6 +19,7 @@ from types import CodeType
 from typing import Any
 
 from symgrad.budgets import MOST_ARGUMENT_VALUES
+from symgrad.frontend.evidence import REDUCTIONS
 from symgrad.frontend.function import METHODS, class_of, raw_method
 from symgrad.frontend.request import Request
 
@@ -27,8 +28,6 @@ OTHER = "other"
 """A text that programs do not compare with."""
 OTHER_NUMBER = 7919
 """An integer that they do not compare with."""
-REDUCTIONS = ("mean", "sum", "none")
-"""What torch calls reductions: a program need not compare with the last of them."""
 
 
 @dataclass

@@ -16,6 +16,7 @@ from typing import Any
 
 from symgrad.errors import Location, ProtocolError, SymgradError, is_limit
 from symgrad.frontend import gradients
+from symgrad.frontend.evidence import parameters
 from symgrad.frontend.facts import NeedsDecision, SizeFacts
 from symgrad.frontend.function import (
     Context,
@@ -34,7 +35,7 @@ from symgrad.frontend.masks import Masks, on_values, standing_for_all
 from symgrad.frontend.plain import PlainNumber, Region
 from symgrad.frontend.questions import AGAIN, NeedsInputGrad, Questions, noting_limits
 from symgrad.frontend.reach import reached
-from symgrad.frontend.request import Request, parameters
+from symgrad.frontend.request import Request
 from symgrad.frontend.session import NeedsHistories, Session, activate, as_symgrad_error
 from symgrad.frontend.sizes import symbolic_math
 from symgrad.frontend.state import Change, Later, State, changes_of, put_back

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from symgrad.errors import ProtocolError, counted, is_limit
+from symgrad.frontend.evidence import AnyFunction, parameters
 from symgrad.frontend.function import (
     Context,
     Function,
@@ -23,7 +24,7 @@ from symgrad.frontend.function import (
     run_forward,
     state_of,
 )
-from symgrad.frontend.request import AnyFunction, Argument, Request, parameters
+from symgrad.frontend.request import Argument, Request
 from symgrad.frontend.session import as_symgrad_error, current
 from symgrad.frontend.tensor import SymbolicTensor
 

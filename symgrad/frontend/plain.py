@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.frontend.request import Argument, Kind, Request, parameters
+from symgrad.frontend.evidence import Kind, parameters
+from symgrad.frontend.request import Argument, Request
 from symgrad.frontend.session import current
 from symgrad.frontend.sizes import SymFloat, SymInt, ValuedNumber
 from symgrad.ir.assume import Assumption

@@ -9,24 +9,21 @@ those whose default is a plain value, take no spec by position.
 
 from __future__ import annotations
 
-import ast
 import inspect
 import itertools
-import textwrap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any
 
 from symgrad.budgets import MOST_OPTIONAL
 from symgrad.errors import SpecError, counted
+from symgrad.frontend.evidence import AnyFunction, Kind, asked_for_none, parameters
 from symgrad.frontend.function import (
     Function,
     class_location,
     class_of,
     init_parameters,
     is_instance_style,
-    method_sources,
     raw_method,
     separate_setup,
 )
@@ -37,9 +34,7 @@ from symgrad.ir.dim import Atom, Dim, Size
 from symgrad.ir.dtype import float64, int64
 from symgrad.plain_values import PlainArgument
 
-AnyFunction = type[Function] | Function
 Specs = Sequence[Any] | Mapping[str, Any]
-Kind = inspect._ParameterKind
 _EMPTY = inspect.Parameter.empty
 
 
@@ -427,40 +422,6 @@ def presences(request: Request) -> tuple[Presence, ...]:
     return tuple(found)
 
 
-def asked_for_none(function: AnyFunction) -> frozenset[str]:
-    """The arguments without a default of which the code asks whether they are None.
-
-    In backward also as what is unpacked from ``saved_tensors``, or kept as an attribute of ctx.
-    """
-    try:
-        tree = ast.parse(method_sources(class_of(function)))
-    except SyntaxError:
-        return frozenset()
-    names = {one.name for one in parameters(function) if one.default is _EMPTY}
-    saved: list[str] = []
-    known = {name: name for name in names}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "save_for_backward":
-            saved = [getattr(one, "id", "") for one in node.args]
-        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
-            known.setdefault(node.targets[0].attr, getattr(node.value, "id", ""))
-    for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Assign)
-            and isinstance(node.targets[0], ast.Tuple)
-            and getattr(node.value, "attr", "") == "saved_tensors"
-        ):
-            own = [getattr(one, "id", "") for one in node.targets[0].elts]
-            known |= dict(zip(own, saved, strict=False))
-    asked = {
-        known.get(getattr(node.left, "id", getattr(node.left, "attr", "")), "")
-        for node in ast.walk(tree) if isinstance(node, ast.Compare)
-        and isinstance(node.ops[0], (ast.Is, ast.IsNot))
-        and getattr(node.comparators[0], "value", 0) is None
-    }  # fmt: skip
-    return frozenset(asked & names)
-
-
 def subsets(names: tuple[str, ...]) -> Iterable[tuple[str, ...]]:
     """The greatest first."""
     if len(names) > MOST_OPTIONAL:
@@ -525,49 +486,6 @@ def _no_argument(function: str, name: str, known: Sequence[str]) -> SpecError:
     return SpecError(
         f"{function} has no argument {name!r}", hint=f"its arguments: {', '.join(known) or 'none'}"
     )
-
-
-def parameters(function: AnyFunction) -> list[inspect.Parameter]:
-    """The parameters of forward that are the user's: without ctx, self and cls.
-
-    Where it begins with giving names to all that ``*args`` holds, it has these.
-    """
-    plain, hidden = raw_method(function, "forward")
-    found = list(inspect.signature(plain).parameters.values())
-    if found and found[0].kind is Kind.VAR_POSITIONAL:
-        return found
-    found = found[hidden:]
-    place = next((at for at, one in enumerate(found) if one.kind is Kind.VAR_POSITIONAL), None)
-    if place is None:
-        return found
-    names = _taken_apart(inspect.unwrap(plain), found[place].name)
-    if not names or {one.name for one in found}.intersection(names):
-        return found
-    named = [inspect.Parameter(name, Kind.POSITIONAL_OR_KEYWORD) for name in names]
-    return [*found[:place], *named, *found[place + 1 :]]
-
-
-@cache
-def _taken_apart(forward: Callable[..., Any], name: str) -> tuple[str, ...]:
-    """The names that forward begins by giving what ``*args`` holds: ``x, ctx.eps = args``."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(forward)))
-    except (OSError, TypeError, SyntaxError):
-        return ()
-    body = getattr(tree.body[0], "body", [])
-    first = next((one for one in body if not _is_text(one)), None)
-    if not isinstance(first, ast.Assign) or len(first.targets) != 1:
-        return ()
-    target, value = first.targets[0], first.value
-    if not isinstance(target, ast.Tuple) or getattr(value, "id", "") != name:
-        return ()
-    names = [getattr(one, "id", getattr(one, "attr", "")) for one in target.elts]
-    return tuple(names) if all(names) and len({*names}) == len(names) else ()
-
-
-def _is_text(statement: ast.stmt) -> bool:
-    """Is it a docstring?"""
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 class _Binder:

@@ -16,11 +16,12 @@ from symgrad import deadline
 from symgrad.budgets import MOST_CASES, MOST_STATE_ROUNDS
 from symgrad.errors import CasesError, SpecError, SymgradError, counted, says_sizes
 from symgrad.frontend.case import trace_case
+from symgrad.frontend.evidence import AnyFunction
 from symgrad.frontend.facts import NeedsDecision, SizeFacts
 from symgrad.frontend.function import class_location, has_backward, is_once, method_sources
 from symgrad.frontend.plain import as_numbers
 from symgrad.frontend.questions import requires
-from symgrad.frontend.request import AnyFunction, Request, bind
+from symgrad.frontend.request import Request, bind
 from symgrad.frontend.session import Session, refuses_sizes
 from symgrad.frontend.spec import TensorSpec
 from symgrad.frontend.state import changes_of

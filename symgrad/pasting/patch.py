@@ -22,8 +22,8 @@ from functools import cached_property
 from types import CodeType
 from typing import Any
 
+from symgrad.frontend.evidence import AnyFunction
 from symgrad.frontend.function import Function, class_of, raw_method
-from symgrad.frontend.request import AnyFunction
 
 Position = tuple[int, int]
 Binding = ast.Assign | ast.AnnAssign

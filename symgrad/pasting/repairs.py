@@ -23,8 +23,8 @@ from typing import Any
 from symgrad.budgets import MOST_SLIPS, REPAIR_EXTRAS, SLIP_SECONDS, VERDICT_SECONDS
 from symgrad.deadline import TimeUp, check, limited
 from symgrad.errors import ShapeError, SymgradError
+from symgrad.frontend.evidence import AnyFunction, Kind, parameters
 from symgrad.frontend.function import class_of, raw_method, separate_setup
-from symgrad.frontend.request import AnyFunction, Kind, parameters
 from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Node
 from symgrad.pasting import patch

@@ -17,8 +17,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from symgrad import deadline
+from symgrad.frontend.evidence import AnyFunction
 from symgrad.frontend.guests import shaped
-from symgrad.frontend.request import AnyFunction, Request, Specs, bind
+from symgrad.frontend.request import Request, Specs, bind
 from symgrad.frontend.session import told
 from symgrad.ir.assume import Stated, joined
 from symgrad.shapes.candidates import are_known

@@ -1,36 +1,34 @@
 """What an argument of forward may be: a tensor of some rank and dtype, a number, a plain value.
 
-In: a Function.  Out: ``Unknown`` records: an argument with its candidates, the cheapest first.
-
-Evidence is taken from annotations and from the source: what forward keeps as an attribute of ctx
-is a number, since torch keeps tensors with ``save_for_backward``; what ``if`` asks is a flag; what
-stands in brackets is an index; a shape that is unpacked shows the rank; a mask holds truth values.
-What gets None for its gradient, and is neither saved nor asked anything a tensor is asked, is a
-number; what is compared to make a mask is a tensor; what is compared with None may be None; what is
-counted to, is an exponent, bounds a slice or is taken by ``int``, is positive; what is passed as
-``dim`` or ``axis`` is an axis, what is compared with a text is that text, what is passed as
-``reduction`` one of torch's, as ``ignore_index`` a label, as ``label_smoothing`` a share; a bias,
-and what is given one axis more, is no number.
+In: a Function.  Out: ``Unknown`` records: an argument with its candidates, the cheapest first,
+by annotations, names, and what ``frontend.evidence`` finds in the source.
 """
 
 from __future__ import annotations
 
-import ast
 import inspect
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from symgrad.errors import SpecError
-from symgrad.frontend.asked import REDUCTIONS
-from symgrad.frontend.function import class_of, init_parameters, method_sources, raw_method
-from symgrad.frontend.request import AnyFunction, bind, parameters
+from symgrad.frontend.evidence import (
+    COUNTED,
+    IGNORED,
+    MOST_UNPACKED,
+    AnyFunction,
+    Evidence,
+    Parameter,
+    annotation,
+    evidence_of,
+    named_axes,
+    parameters,
+)
+from symgrad.frontend.function import class_of, init_parameters, raw_method
+from symgrad.frontend.request import bind
 from symgrad.frontend.spec import TensorSpec, annotated_spec
 from symgrad.ir.dtype import DType, bool_, int64
-
-Parameter = inspect.Parameter
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,7 @@ def unknowns(function: AnyFunction, static: Mapping[str, Any]) -> Iterator[Unkno
     for name, parameter in init_parameters(function).items():
         if name not in static and _is_open(parameter):
             yield Unknown(name, _plain_values(parameter))
-    evidence = _evidence(function)
+    shown = evidence_of(function)
     named = named_axes(function)
     forward, _ = raw_method(function, "forward")
     scope = getattr(inspect.unwrap(forward), "__globals__", {})
@@ -109,10 +107,10 @@ def unknowns(function: AnyFunction, static: Mapping[str, Any]) -> Iterator[Unkno
             given = (Candidate(0, spec=spec.with_own_axes(parameter.name)),)
             yield Unknown(parameter.name, given)
         elif _is_open(parameter):
-            found = _with_rank(_unknown(parameter, evidence.get(parameter.name, "")), named)
+            found = _with_rank(_unknown(parameter, shown.get(parameter.name, "")), named)
             yield _as_declared(class_of(function).symgrad_plain, parameter, found)
         elif parameter.default is None and parameter.kind is not Parameter.KEYWORD_ONLY:
-            yield _optional(_unknown(parameter, evidence.get(parameter.name, "")))
+            yield _optional(_unknown(parameter, shown.get(parameter.name, "")))
 
 
 def left_out(
@@ -129,7 +127,7 @@ def left_out(
             and not (_is_open(parameter) or parameter.default is None)
             and parameter.name not in static
             and parameter.name not in found
-            and _annotation(parameter) not in _PLAIN
+            and annotation(parameter) not in _PLAIN
         ):
             number = isinstance(parameter.default, (int, float))
             yield Unknown(parameter.name, (_NUMBER_SPEC, *floats) if number else floats)
@@ -152,8 +150,7 @@ RANKS = (0, 1, 2, 3)
 STARRED = 2
 """What is found for ``*args``; one more is judged as well."""
 MOST_AXES = 4
-MOST_UNPACKED = 8
-"""Axes of a tensor whose shape is unpacked; other tensors have ``MOST_AXES`` at most."""
+"""Axes of a tensor, where nothing shows that it has more."""
 _FLOATS = {2: 0, 1: 1, 3: 2, 4: 4, 0: 5}
 _INTEGERS = {1: 6, 2: 7, 3: 8, 4: 10, 0: 11}
 _TRUTHS = {2: 8, 1: 9, 3: 10, 4: 12, 0: 13}
@@ -210,24 +207,14 @@ _BY_EVIDENCE = {"number": _NUMBER, "flag": _FLAG_OR_ELSE, "index": _INDEX, "mask
                 "window": _WINDOW, "axes": _WITH_AXES, "optional": _OPTIONAL,
                 "label": _LABELS, "share": _SHARES, "ignored": _IGNORED_NUMBER,
                 "smoothing": _SMOOTHING_NUMBER}  # fmt: skip
-_COUNTED = re.compile(
-    r"(^|_)(num|iters?|iterations?|steps?|times|count|bits?|groups?|levels?|heads?|depth)(_|$)"
-)
-"""Names of what is counted to."""
 _WINDOWS = re.compile(r"^(strides?|(output_)?padding|dilations?|groups|kernel_size)$")
 """Names of what places a window: a number, since one number stands for a tuple of them."""
-_IGNORED = re.compile(r"^ignored?_(index|label)$")
 _SMOOTHING = re.compile(r"^(label_)?smoothing$")
 _SWITCHES = re.compile(
     r"^(is|use|has|do|no|return|with|enable)_|_(mode|only)$|^in_?place$|^training$|causal"
     r"|^(un)?signed$|^symmetric$|^keep_?dims?$"
 )
 """Names of what is True or False, also where forward hands it on without asking."""
-_NUMBERS = re.compile(
-    r"eps|tol$|momentum|temp|^tau$|slope|thresh|^alpha$|^beta$|^gamma$|^p$|factor|smooth|ignore"
-    r"|(^|_)(pad|blank|null|void)(_|$)|margin"
-)
-"""Names of numbers; what else is added to a tensor or multiplied with one may be a tensor."""
 _BIASES = re.compile(r"(^|_)bias(es)?(_|$)", re.IGNORECASE)
 """Names of what has axes: one number for all entries would be no bias."""
 
@@ -259,10 +246,10 @@ def _unknown(parameter: Parameter, evidence: Evidence) -> Unknown:
 def _tensor_or_number(parameter: Parameter, evidence: str | int) -> Unknown:
     if parameter.kind is Parameter.KEYWORD_ONLY:
         return Unknown(parameter.name, _plain_values(parameter))
-    candidates = _PLAIN.get(_annotation(parameter))
-    if candidates is _WHOLE and (evidence == "count" or _COUNTED.search(parameter.name)):
+    candidates = _PLAIN.get(annotation(parameter))
+    if candidates is _WHOLE and (evidence == "count" or COUNTED.search(parameter.name)):
         candidates = _COUNTS
-    if evidence in ("", "number") and _IGNORED.search(parameter.name):
+    if evidence in ("", "number") and IGNORED.search(parameter.name):
         evidence = "ignored"
     if evidence in ("", "number") and _SMOOTHING.search(parameter.name):
         evidence = "smoothing"
@@ -273,7 +260,7 @@ def _tensor_or_number(parameter: Parameter, evidence: str | int) -> Unknown:
             evidence = "mask"
         if evidence in ("", "number") and _SWITCHES.search(parameter.name):
             evidence = "switch"
-        if evidence == "number" and _COUNTED.search(parameter.name):
+        if evidence == "number" and COUNTED.search(parameter.name):
             evidence = "counted"
         if _WINDOWS.search(parameter.name) and not isinstance(evidence, int):
             evidence = "window"
@@ -320,511 +307,17 @@ def _optional(unknown: Unknown) -> Unknown:
 
 def _plain_values(parameter: Parameter) -> tuple[Candidate, ...]:
     """For an argument that cannot be a tensor."""
-    found = _PLAIN.get(_annotation(parameter), (*_WHOLE, *_priced(_FLAG, 4)))
+    found = _PLAIN.get(annotation(parameter), (*_WHOLE, *_priced(_FLAG, 4)))
     return _priced([one for one in found if not one.is_tensor])
 
 
 def _any_plain(parameter: Parameter) -> tuple[Candidate, ...]:
     """For an argument that is plain: any number first, where the library tells what asks of it."""
     found = _plain_values(parameter)
-    if _annotation(parameter) in ("int", "bool", "str") or _COUNTED.search(parameter.name):
+    if annotation(parameter) in ("int", "bool", "str") or COUNTED.search(parameter.name):
         return found
     return (_CONSTANT, *_priced(found, 1))
 
 
 def _is_open(parameter: Parameter) -> bool:
     return parameter.default is Parameter.empty
-
-
-def _annotation(parameter: Parameter) -> str:
-    """``int``, ``float`` or ``bool`` where the annotation says so."""
-    found = parameter.annotation
-    return found if isinstance(found, str) else str(getattr(found, "__name__", ""))
-
-
-def counts_axes(function: AnyFunction) -> bool:
-    """Does forward count axes from the first, and none from the last?
-
-    Then it is written for as many axes as there have to be, and takes more, or less, by accident.
-    """
-    try:
-        tree = ast.parse(method_sources(class_of(function)))
-    except SyntaxError:
-        return False
-    found = [
-        axis for method in ast.walk(tree)
-        if isinstance(method, ast.FunctionDef) and method.name in ("forward", "fun")
-        for node in ast.walk(method) for axis in _axes_in(node)
-    ]  # fmt: skip
-    return min(found, default=0) >= 0 < max(found, default=0)
-
-
-def named_axes(function: AnyFunction) -> int:
-    """As many axes as forward and backward name by numbers, and in indices: ``sum((0, 2, 3))``."""
-    try:
-        tree = ast.parse(method_sources(class_of(function)))
-    except SyntaxError:
-        return 0
-    found = [0]
-    for node in ast.walk(tree):
-        found += [axis + 1 for axis in _axes_in(node)]
-        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):
-            found.append(len(node.slice.elts))
-    return max(found)
-
-
-def _expanded(node: ast.Subscript) -> dict[str, int]:
-    """``w[None, :, None, None]`` says that w has one axis.
-
-    Fewer places say less: ``x[:, None]`` may be any number of rows beside one another.
-    """
-    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
-    new = [part for part in parts if isinstance(part, ast.Constant) and part.value is None]
-    slices = [part for part in parts if isinstance(part, ast.Slice)]
-    whole = len(parts) > len(RANKS) - 1 and len(new) + len(slices) == len(parts)
-    if not (whole and new and slices and isinstance(node.value, ast.Name)):
-        return {}
-    return {node.value.id: len(slices)}
-
-
-def called(function: AnyFunction) -> tuple[str, ...]:
-    """The arguments that forward or backward calls, and asks nothing before: they are functions.
-
-    Names that forward binds again are left out, and so is what an ``if`` mentions.
-    """
-    try:
-        tree = ast.parse(method_sources(class_of(function)))
-    except SyntaxError:
-        return ()
-    methods = {getattr(one, "name", ""): one for one in ast.iter_child_nodes(tree)}
-    forward = methods.get("forward")
-    again = _bound(forward) if forward is not None else []
-    names = [one.name for one in parameters(function) if one.name not in again]
-    kept = _kept_attributes(tree, names)
-    asked: set[str] = set()
-    found: set[str] = set()
-    for method in methods.values():
-        given = dict(zip(names, names, strict=True)) if method is forward else {}
-        own = _aliases(method, {**kept, **given})
-        for node in ast.walk(method):
-            if isinstance(node, (ast.If, ast.IfExp)):
-                asked |= {own.get(_text(part), "") for part in ast.walk(node.test)}
-            elif isinstance(node, ast.Call):
-                found.add(own.get(_text(_without_forward(node.func)), ""))
-    return tuple(name for name in names if name in found - asked)
-
-
-def _without_forward(node: ast.expr) -> ast.expr:
-    """The module whose method is called as a function: ``block`` of ``block.forward``."""
-    by_name = isinstance(node, ast.Attribute) and node.attr in ("forward", "__call__")
-    return node.value if by_name and isinstance(node, ast.Attribute) else node
-
-
-def _kept_attributes(tree: ast.AST, names: Sequence[str]) -> dict[str, str]:
-    """Which argument an attribute of ctx is that is assigned once: ``ctx.act``."""
-    pairs = [
-        (_text(target), _text(node.value)) for node in ast.walk(tree)
-        if isinstance(node, ast.Assign) for target in node.targets
-        if isinstance(target, ast.Attribute)
-    ]  # fmt: skip
-    times = Counter(target for target, _ in pairs)
-    return {target: name for target, name in pairs if name in names and times[target] == 1}
-
-
-def _aliases(method: ast.AST, known: Mapping[str, str]) -> dict[str, str]:
-    """Which argument a name is in a method: those known, and names bound once to one of them."""
-    times = Counter(_bound(method))
-    found = {text: name for text, name in known.items() if text not in times}
-    for node in ast.walk(method):
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            target, value = node.targets[0].id, _text(node.value)
-            if times[target] == 1 and value in found:
-                found[target] = found[value]
-    return found
-
-
-def _bound(tree: ast.AST) -> list[str]:
-    """The names that statements bind, as often as they do."""
-    return [
-        node.id for node in ast.walk(tree)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    ]  # fmt: skip
-
-
-def _text(node: ast.AST) -> str:
-    """``name`` or ``name.attribute``; empty for what is neither."""
-    if isinstance(node, ast.Name):
-        return node.id
-    inner = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
-    return ast.unparse(node) if inner else ""
-
-
-# -- evidence
-
-
-def labels(function: AnyFunction) -> set[str]:
-    """The arguments that are compared by ``==`` or ``!=``, or given as what is ignored.
-
-    Such a number may be of any sign: it is no size, but a name for a class.
-    """
-    try:
-        tree = ast.parse(method_sources(class_of(function)))
-    except SyntaxError:
-        return set()
-    found = {one.name for one in parameters(function) if _IGNORED.search(one.name)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
-            found |= _names(node.left).union(*map(_names, node.comparators))
-        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("eq", "ne"):
-            found.update(*map(_names, node.args))
-        elif isinstance(node, ast.keyword) and node.arg == "ignore_index":
-            found |= _names(node.value)
-    return found
-
-
-def _axes_in(node: ast.AST) -> Iterator[int]:
-    """The axes that an expression names by numbers; -1 for ``...``, which leaves them open."""
-    places: list[ast.expr] = []
-    if getattr(node, "value", 0) is ... or getattr(node, "attr", "") in ("ndim", "mT", "mH", "dim"):
-        yield -1
-    elif isinstance(node, ast.Subscript) and getattr(node.value, "attr", "") == "shape":
-        places = [node.slice]
-    elif isinstance(node, ast.Call):
-        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-        places = [one.value for one in node.keywords if one.arg in ("dim", "axis", "dims")]
-        places += node.args if name in _ALONG_AXES else []
-        ends = [one for one in node.args if isinstance(one, ast.Constant)]
-        if name == "flatten" and len(ends) + len(node.keywords) < 2:  # to the last axis
-            yield -1
-    for place in places:
-        for one in place.elts if isinstance(place, (ast.Tuple, ast.List)) else [place]:
-            try:
-                value = ast.literal_eval(one)
-            except ValueError:  # it is no number
-                continue
-            if type(value) is int:
-                yield value
-
-
-_ALONG_AXES = (
-    "size", "sum", "mean", "amax", "amin", "max", "min", "argmax", "argmin", "prod", "std", "var",
-    "softmax", "log_softmax", "logsumexp", "cumsum", "cumprod", "squeeze", "unsqueeze", "flatten",
-    "transpose", "swapaxes", "permute", "chunk", "split", "cat", "stack", "diagonal", "gather",
-)  # fmt: skip
-"""Operations whose plain integers are axes."""
-
-
-Evidence = str | int | tuple[str, ...]
-
-
-def _evidence(function: AnyFunction) -> dict[str, Evidence]:
-    """``number``, ``flag`` or ``index`` for names that are used as such; a rank where it shows.
-
-    Texts that are asked for are these texts.  A negative number counts the items of a tuple.
-    """
-    try:
-        tree = ast.parse(method_sources(class_of(function)))
-    except SyntaxError:
-        return {}
-    arguments = {one.name for one in parameters(function)}
-    kept: set[str] = set()
-    beside: set[str] = set()
-    saved: set[str] = set()
-    asked: set[str] = set()
-    indices: set[str] = set()
-    ranks: dict[str, int] = {}
-    used = _Uses()
-    for node in ast.walk(tree):
-        used.take(node)
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
-            kept |= _names(node.value)
-            beside |= _names(node.value) if not _names(node.value) <= arguments else set()
-        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
-            if isinstance(node.value, ast.Name):  # *args
-                kept |= {one.attr for one in node.targets[0].elts if isinstance(one, ast.Attribute)}
-            ranks |= _unpacked(node.targets[0], node.value)
-        elif isinstance(node, ast.Subscript):
-            indices |= _names(node.slice)
-            ranks |= _expanded(node)
-        elif isinstance(node, ast.Slice):
-            used.counts |= _bounds(node)
-        elif isinstance(node, (ast.If, ast.IfExp)):
-            asked |= _names(node.test)
-        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "save_for_backward":
-            saved.update(*(_names(argument) for argument in node.args))
-        elif isinstance(node, ast.Call):
-            indices |= _indices(node)
-            ranks |= _under_windows(node)
-    used.tensors |= {name for mask in used.tensors & {*used.masks} for name in used.masks[mask]}
-    flags = dict.fromkeys(sorted(asked - saved), "flag")
-    named = parameters(function)
-    used.tensors |= {one.name for one in named if _annotation(one).endswith("Tensor")}
-    unclear = {
-        name for name in used.operands if not (_NUMBERS.search(name) or _COUNTED.search(name))
-    }  # fmt: skip
-    saved |= beside & unclear  # ctx.kept = label, probabilities
-    numbers: dict[str, Evidence] = dict.fromkeys(sorted(kept - saved), "number")
-    none = _without_gradient(function, tree) - used.tensors - unclear
-    plain: dict[str, Evidence] = dict.fromkeys(sorted(none), "number")
-    own = used.plain(saved | indices)
-    rows = _rows(tree, indices) & arguments
-    indexed: dict[str, Evidence] = dict.fromkeys(sorted(indices), "index")
-    indexed |= dict.fromkeys(sorted(rows), "indices")
-    with_axes = dict.fromkeys(sorted(used.with_axes), "axes")
-    plain_ones = {*plain, *numbers} - used.tensors - saved
-    numbers |= {
-        name: -count for name, count in used.items.items()
-        if 1 < count <= MOST_UNPACKED and name in plain_ones
-    }  # fmt: skip
-    texts = _texts(tree, [one.name for one in named])
-    return {**with_axes, **plain, **indexed, **numbers, **flags, **own, **ranks, **texts}
-
-
-def _texts(tree: ast.AST, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """The texts that arguments are compared with, or looked up in; those of torch's reductions."""
-    kept = _kept_attributes(tree, names)
-    found: dict[str, dict[str, None]] = {}
-    for method in ast.iter_child_nodes(tree):
-        forward = getattr(method, "name", "") != "backward"
-        own = _aliases(
-            method, {**kept, **(dict(zip(names, names, strict=True)) if forward else {})}
-        )
-        for node in ast.walk(method):
-            asked: list[ast.expr] = []
-            if isinstance(node, ast.Compare):
-                asked = [node.left, *node.comparators]
-            elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Dict):
-                asked = [node.slice, *(key for key in node.value.keys if key is not None)]
-            elif isinstance(node, ast.keyword) and node.arg == "reduction":
-                asked = [node.value, *map(ast.Constant, REDUCTIONS)]
-            texts = dict.fromkeys(
-                one.value for part in asked for one in ast.walk(part)
-                if isinstance(one, ast.Constant) and isinstance(one.value, str)
-            )  # fmt: skip
-            for name in {own[_text(one)] for one in asked if _text(one) in own} if texts else ():
-                found.setdefault(name, {}).update(texts)
-    return {
-        name: tuple(dict.fromkeys((*(REDUCTIONS if {*REDUCTIONS} & {*texts} else ()), *texts)))
-        for name, texts in found.items()
-    }  # fmt: skip
-
-
-class _Uses:
-    """What names are used for, as far as one node of a syntax tree shows it."""
-
-    def __init__(self) -> None:
-        self.tensors: set[str] = set()
-        self.axes: set[str] = set()
-        self.counts: set[str] = set()
-        self.optional: set[str] = set()
-        self.operands: set[str] = set()
-        self.with_axes: set[str] = set()
-        self.masks: dict[str, set[str]] = {}
-        self.labels: set[str] = set()
-        self.shares: set[str] = set()
-        self.items: dict[str, int] = {}
-
-    def plain(self, others: set[str]) -> dict[str, Evidence]:
-        """What plain arguments are used for; ``others``: what may not be None."""
-        return {
-            **dict.fromkeys(sorted(self.axes - self.tensors), "axis"),
-            **dict.fromkeys(sorted(self.counts - self.tensors), "count"),
-            **dict.fromkeys(sorted(self.optional - self.tensors - others), "optional"),
-            **dict.fromkeys(sorted(self.labels - self.tensors), "label"),
-            **dict.fromkeys(sorted(self.shares - self.tensors), "share"),
-        }
-
-    def take(self, node: ast.AST) -> None:
-        """One node."""
-        name, count = _items(node)
-        self.items[name] = max(self.items.get(name, 0), count)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            self.tensors.add(node.value.id)
-            if node.attr == "unsqueeze":
-                self.with_axes.add(node.value.id)
-        elif isinstance(node, ast.Attribute):
-            self.tensors |= _compared(node.value)
-        elif isinstance(node, ast.Subscript):
-            self.tensors |= _compared(node.slice)
-        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
-            self.tensors |= _compared(node.operand)
-        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            if found := _compared(node.value):
-                self.masks[node.targets[0].id] = found
-        elif isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
-            other = node.comparators[0]
-            if isinstance(other, ast.Constant) and other.value is None:
-                self.optional |= _names(node.left)
-        elif isinstance(node, ast.BinOp):
-            exponent = isinstance(node.op, ast.Pow) and isinstance(node.left, ast.Constant)
-            self.operands |= _names(node.left) | _names(node.right)
-            self.counts |= _terms([node.right]) if exponent else set()
-        elif isinstance(node, ast.Call):
-            self._call(node)
-
-    def _call(self, node: ast.Call) -> None:
-        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-        if name in ("range", "int") or name in _OF_SIZES:
-            self.counts |= _terms(node.args, shares=name != "int")
-        elif name in ("save_for_backward", "save_for_forward", "mark_dirty") or name in _OF_TENSORS:
-            self.tensors.update(*(_names(one) for one in node.args))
-        elif node.args and name not in _KEEPING:
-            self.tensors |= _compared(node.args[0])
-            module = getattr(getattr(node.func, "value", None), "id", "")
-            self.tensors |= _names(node.args[0]) if module in _TENSOR_MODULES else set()
-        for keyword in node.keywords:
-            if keyword.arg in ("dim", "axis", "dims"):
-                self.axes |= _names(keyword.value)
-            elif keyword.arg == "ignore_index":
-                self.labels |= _names(keyword.value)
-            elif keyword.arg == "label_smoothing":
-                self.shares |= _names(keyword.value)
-
-
-def _compared(node: ast.expr) -> set[str]:
-    """The names that a comparison has on its sides, but for those of numbers."""
-    if not isinstance(node, ast.Compare) or isinstance(node.ops[0], (ast.Is, ast.IsNot)):
-        return set()
-    names = _names(node.left).union(*map(_names, node.comparators))
-    return {name for name in names if not _NUMBERS.search(name)}
-
-
-_TENSOR_MODULES = ("torch", "F", "sg", "nn", "functional", "th")
-_KEEPING = ("Size", "device", "tensor", "full", "arange", "zeros", "ones", "empty", "finfo")
-"""Functions of these modules that take numbers first."""
-_OF_SIZES = (
-    "view", "reshape", "new_zeros", "new_ones", "new_empty", "zeros", "ones", "empty", "chunk",
-    "pixel_shuffle",
-)  # fmt: skip
-"""Functions that take sizes: none of them is negative, or 0, as a rule."""
-_OF_TENSORS = (
-    "maximum", "minimum", "fmax", "fmin", "matmul", "mm", "bmm", "mv", "dot", "outer", "einsum",
-    "linear", "bilinear", "cat", "stack", "logaddexp", "atan2", "hypot", "baddbmm", "addmm",
-)  # fmt: skip
-"""Functions that take nothing but tensors."""
-
-
-_AT_PLACES = (
-    "gather", "scatter", "scatter_", "scatter_add", "scatter_add_", "scatter_reduce",
-    "scatter_reduce_", "index_select", "index_add", "index_add_", "index_copy", "index_copy_",
-    "index_fill", "index_fill_", "index_reduce", "index_reduce_",
-)  # fmt: skip
-"""Operations that take an index behind an axis."""
-
-
-def _indices(call: ast.Call) -> set[str]:
-    """The names that a call takes for an index: behind an axis, or by name."""
-    if getattr(call.func, "attr", "") not in _AT_PLACES or not isinstance(call.func, ast.Attribute):
-        return set()
-    place = 2 if _text(call.func.value) in _TENSOR_MODULES else 1
-    found = [*call.args[place : place + 1]]
-    found += [one.value for one in call.keywords if one.arg == "index"]
-    return set().union(*(_names(one) for one in found))
-
-
-def _under_windows(call: ast.Call) -> dict[str, int]:
-    """``conv2d(x, w, b)`` says that x and w have four axes, and b one; a pooling says it of x."""
-    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
-    match = re.fullmatch(r"(?:conv(?:_transpose)?|((?:max|avg)_pool))([123])d", name)
-    if not match:
-        return {}
-    axes = int(match[2]) + 2
-    ranks = {"input": axes} if match[1] else {"input": axes, "weight": axes, "bias": 1}
-    given = [*zip(ranks, call.args, strict=False), *((one.arg, one.value) for one in call.keywords)]
-    return {
-        own: ranks[what] for what, part in given if what in ranks for own in sorted(_names(part))
-    }  # fmt: skip
-
-
-def _without_gradient(function: AnyFunction, tree: ast.AST) -> set[str]:
-    """The arguments but the first for which every return of backward has a literal None."""
-    names = [one.name for one in parameters(function)
-             if one.kind is Parameter.POSITIONAL_OR_KEYWORD]  # fmt: skip
-    found: set[str] | None = None
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name == "backward":
-            for one in ast.walk(node):
-                if isinstance(one, ast.Return):
-                    parts = one.value.elts if isinstance(one.value, ast.Tuple) else []
-                    none = {
-                        name for name, part in zip(names[1:], parts[1:], strict=False)
-                        if isinstance(part, ast.Constant) and part.value is None
-                    }  # fmt: skip
-                    found = none if found is None else found & none
-    return found or set()
-
-
-def _unpacked(target: ast.Tuple, value: ast.expr) -> dict[str, int]:
-    """``b, c, h, w = x.shape`` says that x has four axes."""
-    shape = value.func if isinstance(value, ast.Call) and not value.args else value
-    if not isinstance(shape, ast.Attribute) or shape.attr not in ("shape", "size"):
-        return {}
-    starred = any(isinstance(part, ast.Starred) for part in target.elts)
-    if starred or len(target.elts) > MOST_UNPACKED or not isinstance(shape.value, ast.Name):
-        return {}
-    return {shape.value.id: len(target.elts)}
-
-
-def _items(node: ast.AST) -> tuple[str, int]:
-    """How many items a name has: ``a, b = pad``, ``pad[1]``; 0 where the node shows nothing."""
-    if isinstance(node, ast.Subscript):
-        place = getattr(node.slice, "value", None)
-        return _own_name(node.value), place + 1 if type(place) is int else 0
-    if not isinstance(node, ast.Assign):
-        return "", 0
-    parts = getattr(node.targets[0], "elts", ())
-    starred = any(isinstance(part, ast.Starred) for part in parts)
-    return _own_name(node.value), 0 if starred else len(parts)
-
-
-def _own_name(node: ast.expr) -> str:
-    """``pad`` of ``pad`` and of ``ctx.pad``; empty for what is neither."""
-    return _text(node).rpartition(".")[2]
-
-
-def _rows(tree: ast.AST, indices: set[str]) -> set[str]:
-    """Names of which two rows are indices: ``x[i[0], i[1]]``; ``row, col = i``, ``x[row]``."""
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):
-            parts = [part for part in node.slice.elts if isinstance(part, ast.Subscript)]
-            names = [_text(part.value) for part in parts if not _names(part.slice)]
-            found |= {name for name in names if names.count(name) > 1}
-        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Tuple, ast.List)):
-            rows = _names(node.targets[0])
-            if len(rows) > 1 and rows <= indices and isinstance(node.value, ast.Name):
-                found.add(node.value.id)
-    return found
-
-
-def _bounds(of: ast.Slice) -> set[str]:
-    """The names that the bounds of a slice are computed from."""
-    return _terms([one for one in (of.lower, of.upper, of.step) if one is not None])
-
-
-def _terms(parts: Sequence[ast.expr], *, shares: bool = True) -> set[str]:
-    """The names that expressions are computed from; not those of products, without ``shares``."""
-    todo = list(parts)
-    found: set[str] = set()
-    while todo:
-        one = todo.pop()
-        if isinstance(one, ast.BinOp):
-            todo += [] if isinstance(one.op, ast.Mult) and not shares else [one.left, one.right]
-        elif isinstance(one, ast.UnaryOp):
-            todo.append(one.operand)
-        else:
-            found |= _names(one)
-    return found
-
-
-def _names(tree: ast.expr) -> set[str]:
-    """The names that a tuple, a condition or a plain expression consists of."""
-    if isinstance(tree, ast.Name):
-        return {tree.id}
-    if isinstance(tree, (ast.Tuple, ast.List)):
-        return set().union(*(_names(part) for part in tree.elts))
-    if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not):
-        return _names(tree.operand)
-    if isinstance(tree, ast.BoolOp):
-        return set().union(*(_names(part) for part in tree.values))
-    return set()

@@ -46,20 +46,18 @@ from symgrad.errors import (
 )
 from symgrad.frontend.asked import OTHER, values_of
 from symgrad.frontend.compared import comparing
+from symgrad.frontend.evidence import (
+    MOST_UNPACKED,
+    AnyFunction,
+    asked_for_none,
+    called,
+    counts_axes,
+    named_axes,
+    parameters,
+)
 from symgrad.frontend.function import class_location, class_of, raw_method
 from symgrad.frontend.lift import IndexKindError
-from symgrad.frontend.request import (
-    AnyFunction,
-    Guess,
-    Presence,
-    Request,
-    asked_for_none,
-    bind,
-    check_stated,
-    declared,
-    parameters,
-    subsets,
-)
+from symgrad.frontend.request import Guess, Presence, Request, bind, check_stated, declared, subsets
 from symgrad.frontend.session import as_symgrad_error, refuses_sizes
 from symgrad.frontend.spec import TensorSpec
 from symgrad.frontend.state import changes_of
@@ -77,14 +75,10 @@ from symgrad.passes.rules import number
 from symgrad.shapes.candidates import (
     ABSENT,
     MORE_VALUES,
-    MOST_UNPACKED,
     RANKS,
     Candidate,
     Unknown,
-    called,
-    counts_axes,
     left_out,
-    named_axes,
     unknowns,
 )
 from symgrad.shapes.hopeless import Hopeless
