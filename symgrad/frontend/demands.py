@@ -30,6 +30,7 @@ class Demands:
         self._session = session
         self._found: dict[Demand, Location | None] = {}
         self._wholes: dict[str, Node] = {}
+        self._wished: list[Demanded] = []
 
     def of(self, node: Node) -> None:
         """Note what a node demands."""
@@ -41,6 +42,10 @@ class Demands:
     def note(self, demand: Demand, location: Location | None = None) -> None:
         """Note a demand, beside a line, or that which is traced."""
         self._found.setdefault(demand, location or current_location.get() or here())
+
+    def wish(self, demand: Demand) -> None:
+        """Note what counterexamples are looked for first at which it holds."""
+        self._wished.append(Demanded(*demand, here(), wished=True))
 
     def stands_for(self, element: str, whole: Node) -> None:
         """An input of this name is any element of ``whole``."""
@@ -76,10 +81,11 @@ class Demands:
         """What is not met by all that is declared of the inputs, and by their sizes."""
         known = {one.name: one.extent for one in declared if one.extent is not None}
         integers = self._integers(lambda name: up_to(known.get(name)))
-        return tuple(
+        left = [
             Demanded(*one, location) for one, location in self._found.items()
             if not integers.meets(one)
-        )  # fmt: skip
+        ]  # fmt: skip
+        return (*left, *self._wished)
 
     def _integers(self, known: Callable[[str], Ends]) -> Integers:
         def of(name: str) -> Ends:

@@ -199,13 +199,17 @@ class Unwritten:
 
 @dataclass(frozen=True)
 class Demanded:
-    """What an operation raises without: ``low <= node < high``, or that no element is ``apart``."""
+    """What an operation raises without: ``low <= node < high``, or that no element is ``apart``.
+
+    ``wished``: nothing raises without it, but a counterexample at which it holds says more.
+    """
 
     node: Node
     low: Dim | None
     high: Dim | None
     apart: int | None
     location: Location | None
+    wished: bool = False
 
 
 @dataclass(frozen=True)

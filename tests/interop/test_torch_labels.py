@@ -575,18 +575,19 @@ class Embedding(FUNCTION):
 
     left: tuple[int, ...] = ()
     scale = 1
+    padding = 0
 
     @classmethod
     def forward(cls, ctx: Any, table: Any, places: Any) -> Any:
         ctx.save_for_backward(places)
         ctx.rows = table.shape[0]
-        return functional.embedding(places, table, padding_idx=0)
+        return functional.embedding(places, table, padding_idx=cls.padding)
 
     @classmethod
     def backward(cls, ctx: Any, g: Any) -> Any:
         (places,) = ctx.saved_tensors
         for row in cls.left:
-            g = g.masked_fill((places == row).unsqueeze(-1), 0)
+            g = g.masked_fill((places == row % ctx.rows).unsqueeze(-1), 0)
         found = g.new_zeros(ctx.rows, g.shape[-1])
         return cls.scale * found.index_add(0, places, g), None
 
@@ -596,6 +597,14 @@ LEFT: dict[str, tuple[dict[str, Any], str, str]] = {
     "padding, as torch": ({"left": (0,)}, "UNDECIDED", "leaves out the row padding_idx"),
     "another row": ({"left": (1,)}, "REFUTED", "confirmed in torch"),
     "nothing, and twice the rest": ({"scale": 2}, "REFUTED", "confirmed in torch"),
+    "padding, and twice the rest": ({"left": (0,), "scale": 2}, "REFUTED", "confirmed in torch"),
+    "the last, as torch": ({"left": (-1,), "padding": -1}, "UNDECIDED", "the row padding_idx"),
+    "the last, and twice the rest": (
+        {"left": (-1,), "padding": -1, "scale": 2},
+        "REFUTED",
+        "confirmed in torch",
+    ),
+    "padding and another": ({"left": (0, 1)}, "REFUTED", "confirmed in torch"),
 }
 
 

@@ -29,6 +29,7 @@ from symgrad.frontend.unsupported import MissingOperationError, missing_op
 from symgrad.interop.torch.constants import inward, is_real, is_traced, leaves, refuse_write
 from symgrad.interop.torch.dtypes import theirs
 from symgrad.ir.dtype import DType
+from symgrad.ops.integers import Demand
 
 _FACTORIES = frozenset(
     ("arange", "empty", "eye", "full", "linspace", "ones", "scalar_tensor", "zeros")
@@ -171,6 +172,8 @@ def embedding(
             "the row padding_idx is meant to have the derivative of its values, which F.embedding "
             "leaves out", here(),
         )  # fmt: skip
+        place = input if padding_idx >= 0 else input - weight.shape[0]
+        current().demanded.wish(Demand(place.node, apart=padding_idx))
     return FUNCTIONS["embedding"](input, weight, padding_idx, *given, **by)
 
 

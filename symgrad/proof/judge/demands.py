@@ -65,6 +65,8 @@ class Raised:
         integers = Integers(_decides(subject), _of_inputs(subject, declared))
         known = list(_labels(subject, declared))
         for one, own in zip(case.demanded, subject.demanded, strict=True):
+            if one.wished:
+                continue
             demand = Demand(one.node, one.low, one.high, one.apart)
             taken = labels(demand)
             if taken is not None and taken in known:

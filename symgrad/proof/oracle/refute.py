@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -153,10 +153,21 @@ def refute(subject: Subject, name: str, points: Sequence[Point]) -> Counterexamp
 
     Smaller shapes and simpler numbers are tried first; then the given points themselves.  One at
     which both values nearly agree is only taken where no other is found soon: of these, the one of
-    the widest gap.
+    the widest gap.  Points come first at which what is wished holds.
     """
+    if any(one.wished for one in subject.demanded):
+        found = _refuted(subject, name, points, subject.is_as_wished)
+        if found is not None:
+            return found
+    return _refuted(subject, name, points, lambda point: True)
+
+
+def _refuted(
+    subject: Subject, name: str, points: Sequence[Point], taken: Callable[[Point], bool]
+) -> Counterexample | None:
+    """A small counterexample, at a point that is taken."""
     hidden: list[Counterexample] = []
-    for found in _found(subject, name, points):
+    for found in _found(subject, name, points, taken):
         if found.is_plain:
             return found
         hidden.append(found)
@@ -165,11 +176,14 @@ def refute(subject: Subject, name: str, points: Sequence[Point]) -> Counterexamp
     return max(hidden, key=lambda one: one.gap, default=None)
 
 
-def _found(subject: Subject, name: str, points: Sequence[Point]) -> Iterator[Counterexample]:
-    for point in _simple_points(subject):
+def _found(
+    subject: Subject, name: str, points: Sequence[Point], taken: Callable[[Point], bool]
+) -> Iterator[Counterexample]:
+    for point in filter(taken, _simple_points(subject)):
         found = _counterexample(subject, name, point)
         if found is not None:
             yield found
+    points = [*filter(taken, points)]
     for exactly in (False, True):
         for point in points[:4] if exactly else points:
             found = _counterexample(subject, name, point, exactly=exactly)

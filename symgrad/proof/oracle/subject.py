@@ -159,12 +159,26 @@ class Subject:
         """
         self.demanded = tuple(demanded)
         if demanded:
-            self.sampler.admitted = Admitted(demanded).of
+            self.sampler.admitted = Admitted(one for one in demanded if not one.wished).of
         for one in demanded:
             name, found = labels(Demand(one.node, one.low, one.high, one.apart)) or ("", None)
             use = self.sampler.uses.get(name)
             if use is not None and found is not None:
                 use.demand(found)
+
+    def is_as_wished(self, point: Point) -> bool:
+        """Does all hold at a point that a counterexample is wished to be at?"""
+        wished = [one for one in self.demanded if one.wished]
+        if not wished:
+            return True
+        try:
+            with np.errstate(all="ignore"):
+                found = self._evaluator([one.node for one in wished]).run(
+                    _DOUBLE, point.doubles(), point.sizes
+                )
+        except DomainError:
+            return False
+        return all(bool((found[one.node] != one.apart).all()) for one in wished)
 
     def _evaluator(self, results: Sequence[Node]) -> Evaluator:
         """The program of some nodes, made once for all subjects of one graph."""
