@@ -6,13 +6,6 @@
  */
 #include "_prelude.h"
 
-/* Several numbers at once: libmvec has these functions. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
-#if __GLIBC_PREREQ(2, 35)
-__attribute__((simd("notinbranch"))) float erff(float);
-#endif
-#endif
-
 int64_t nn_erf_forward_workspace(int64_t n)
 {
     (void)n;
@@ -38,7 +31,7 @@ int nn_erf_forward(
         const int64_t i1 = MIN(n, i0 + BLOCK);
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++)
-            output[i] = erff(x[i]);
+            output[i] = symgrad_erff(x[i]);
     }
     return 0;
 }

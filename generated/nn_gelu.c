@@ -7,13 +7,6 @@
  */
 #include "_prelude.h"
 
-/* Several numbers at once: libmvec has these functions. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
-#if __GLIBC_PREREQ(2, 35)
-__attribute__((simd("notinbranch"))) float erff(float);
-#endif
-#endif
-
 int64_t nn_gelu_forward_workspace(int64_t s)
 {
     (void)s;
@@ -40,7 +33,7 @@ int nn_gelu_forward(
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++) {
             const float x_i = x[i];
-            y[i] = x_i*0.5f * (erff(x_i*0.70710677f) + 1.0f);
+            y[i] = x_i*0.5f * (symgrad_erff(x_i*0.70710677f) + 1.0f);
         }
     }
     return 0;
@@ -76,7 +69,7 @@ int nn_gelu_backward(
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++) {
             const float x_i = x[i];
-            const float t = 0.5f * (1.0f + erff(x_i/1.4142135f)) + x_i *
+            const float t = 0.5f * (1.0f + symgrad_erff(x_i/1.4142135f)) + x_i *
                 (symgrad_expf(-0.5f*x_i*x_i) / 2.5066283f);
             grad_x[i] = grad_y[i]*t;
         }

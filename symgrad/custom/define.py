@@ -29,6 +29,7 @@ from symgrad.ir.dtype import float64
 from symgrad.ir.graph import Graph, Node
 from symgrad.ir.registry import names, withdraw
 from symgrad.ir.types import TensorType
+from symgrad.ops.exponential_c import FLOATS
 from symgrad.ops.record import Constraint, Helper, Kink, elementwise, helpers
 from symgrad.proof.scalars import bodies, symbolic, uninterpreted
 from symgrad.tensor.functions import FUNCTIONS, publish, retract
@@ -84,7 +85,7 @@ def custom_op(
 def _check_name(name: str) -> None:
     if not name.isidentifier() or name.startswith("_"):
         raise CustomOpError(f"{name!r} is not a valid op name", location=here())
-    shared = " ".join(helper.source for _, helper, _ in helpers() if helper.shared)
+    shared = " ".join((FLOATS, *(one.source for _, one in helpers() if one.shared)))
     in_c = set(re.findall(r"\w+", shared))
     taken = name in set(names()) or name in FUNCTIONS or name in frontend.FUNCTIONS
     if taken or not in_c.isdisjoint((f"symgrad_{name}", f"symgrad_{name}f")):
@@ -270,7 +271,7 @@ def _register(op: _Definition, cost: float) -> None:
     body.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     elementwise(
         op.name, numpy=op.function, sympy=body, vjp=op.vjp, cost=cost,
-        c=Helper(op.name, op.source.text, op.source.single),
+        c=Helper(op.name, op.source.text, ("double", "float")[: 1 + op.source.single]),
         domain=tuple(_constraints(op.domain)), kinks=tuple(_kinks(op)),
         code=f"{{sg}}.{op.name}({', '.join(f'{{{place}}}' for place in range(op.arity))})",
         lacks={"program": "what it computes is said in C"},

@@ -29,8 +29,9 @@ _POSITIVE = (Constraint("positive", lambda sp, x: x),)
 
 elementwise(
     "exp", numpy=np.exp, sympy=lambda sp, x: sp.exp(x), cost=0.35,
-    c=Helper("exp", EXP, single=True, shared=True), vjp=lambda g, y, x: (g * y,), latex="e^{{{0}}}",
-    bounds=Bounds(0, None, open=True), growing=True,
+    c=Helper("exp", EXP, types=("double", "float"), shared=True),
+    vjp=lambda g, y, x: (g * y,), latex="e^{{{0}}}", bounds=Bounds(0, None, open=True),
+    growing=True,
 )  # fmt: skip
 elementwise(
     "expm1", numpy=np.expm1, sympy=lambda sp, x: sp.exp(x) - 1, c=Function("expm1", vector=True),

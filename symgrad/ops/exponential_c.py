@@ -1,6 +1,7 @@
 """``exp`` as C text: a polynomial without branches, which compilers vectorise as it stands.
 
-In: nothing.  Out: ``EXP``, the definitions of ``symgrad_exp`` and ``symgrad_expf``; its numbers.
+In: nothing.  Out: ``EXP``, the definitions of ``symgrad_exp`` and ``symgrad_expf``; its numbers;
+``FLOATS``, what it is made of, and other such functions are.
 
 ``x = n ln 2 + r`` with a whole n: ``e**r`` is a polynomial, and n goes into its exponent by
 integers.  A product of 2**n would be slow where the result is subnormal: there processors help
@@ -62,7 +63,7 @@ F64 = Exponential(
 )  # fmt: skip
 
 
-def _number(form: Exponential) -> Callable[[float], str]:
+def spelled(form: Exponential) -> Callable[[float], str]:
     """How C writes a number of this format."""
     if form is F64:
         return repr
@@ -70,24 +71,12 @@ def _number(form: Exponential) -> Callable[[float], str]:
 
 
 def _text(form: Exponential) -> str:
-    number, f, kind = _number(form), form.suffix, form.kind
+    number, f, kind = spelled(form), form.suffix, form.kind
     bits = f"uint{32 if f else 64}_t"
     first, *others = map(number, form.terms[::-1])
     horner = "\n".join(f"    e.value = symgrad_fused{f}(e.value, r, {one});" for one in others)
     one, whole, high, low = map(number, (1.0, form.whole, form.high, form.low))
     return f"""\
-typedef union {{ {kind} value; {bits} bits; }} symgrad_bits{f};
-
-/* a b + c, rounded once where the processor has an instruction for it. */
-SYMGRAD_INLINE {kind} symgrad_fused{f}({kind} a, {kind} b, {kind} c)
-{{
-#ifdef FP_FAST_FMA{f.upper()}
-    return fma{f}(a, b, c);
-#else
-    return a * b + c;
-#endif
-}}
-
 /* exp, off by less than one unit in the last place. */
 SYMGRAD_INLINE {kind} symgrad_exp{f}({kind} x)
 {{
@@ -124,14 +113,34 @@ def _clamped(form: Exponential) -> str:
     return f"symgrad_bitsf y = {{ x }};\n    y.bits = y.bits < {bits} ? y.bits : {bits};"
 
 
-EXP = f"""\
-/* x = n ln 2 + r: a polynomial is e to the power of r, and n is added to the bits of its exponent.
- * Where the result is subnormal, a power of 2 rounds it to the last place that there is. */
+def _bits_text(form: Exponential) -> str:
+    f, kind = form.suffix, form.kind
+    return f"""\
+typedef union {{ {kind} value; uint{32 if f else 64}_t bits; }} symgrad_bits{f};
+
+/* a b + c, rounded once where the processor has an instruction for it. */
+SYMGRAD_INLINE {kind} symgrad_fused{f}({kind} a, {kind} b, {kind} c)
+{{
+#ifdef FP_FAST_FMA{f.upper()}
+    return fma{f}(a, b, c);
+#else
+    return a * b + c;
+#endif
+}}
+"""
+
+
+FLOATS = f"""\
 #ifdef __GNUC__
 #define SYMGRAD_INLINE __attribute__((always_inline)) static inline
 #else
 #define SYMGRAD_INLINE static inline
 #endif
 
+{_bits_text(F32)}
+{_bits_text(F64)}"""
+EXP = f"""\
+/* x = n ln 2 + r: a polynomial is e to the power of r, and n is added to the bits of its exponent.
+ * Where the result is subnormal, a power of 2 rounds it to the last place that there is. */
 {_text(F32)}
 {_text(F64)}"""

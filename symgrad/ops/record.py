@@ -112,15 +112,15 @@ class Template:
 class Helper:
     """A C function that no C library has: ``source`` defines ``symgrad_<name>``.
 
-    It takes and returns doubles (or ``int64_t``, where it stands in ``Scalar.c_integer``); f32
-    operands are converted to double, and the result back; unless ``single``: ``source`` then
-    defines ``symgrad_<name>f`` too, which takes and returns floats.  ``shared``: it stands in the
-    header of all files, where templates may call it, and is proved to be as close as its text says.
+    ``types``: of what it takes and returns; for ``float``, ``source`` defines ``symgrad_<name>f``,
+    without which f32 operands are converted to double, and the result back.  ``shared``: it stands
+    in the header of all files, where templates may call it, and is proved to be as close as its
+    text says.
     """
 
     name: str
     source: str
-    single: bool = False
+    types: tuple[str, ...] = ("double",)
     shared: bool = False
 
 
@@ -152,14 +152,14 @@ class Bounds:
 class Scalar:
     """An elementwise op as a scalar function.
 
-    ``sympy(sp, *symbols)``: its meaning on the reals.  ``c_integer``: its spelling for integers
-    where that is another one.  ``chooses``: the result is an operand, -1, 0 or 1 (unsigned never
-    -1), so that it lies in every integer dtype that the operands have.  ``cost``: ns for one f32
-    element in a vectorised loop, as measured.  ``domain``: where it has a value and, off its kinks,
-    a derivative.  ``defined``: where it has a finite value, if that is more.  ``latex``: in
-    formulas; None where it depends on more than the operands' texts.  ``bounds``: of its values.
-    ``growing``: it is strictly increasing on its domain, with a derivative that does not vanish
-    inside.
+    ``sympy(sp, *symbols)``: its meaning on the reals.  ``c_integer``, ``c_single``: its spelling
+    for integers and for f32, where that is another one.  ``chooses``: the result is an operand, -1,
+    0 or 1 (unsigned never -1), so that it lies in every integer dtype that the operands have.
+    ``cost``: ns for one f32 element in a vectorised loop, as measured.  ``domain``: where it has a
+    value and, off its kinks, a derivative.  ``defined``: where it has a finite value, if that is
+    more.  ``latex``: in formulas; None where it depends on more than the operands' texts.
+    ``bounds``: of its values.  ``growing``: it is strictly increasing on its domain, with a
+    derivative that does not vanish inside.
     """
 
     sympy: Callable[..., Any]
@@ -168,6 +168,7 @@ class Scalar:
     domain: tuple[Constraint, ...] = ()
     kinks: tuple[Kink, ...] = ()
     c_integer: Spelling | None = None
+    c_single: Spelling | None = None
     chooses: bool = False
     latex: Latex | None = None
     bounds: Bounds | None = None
@@ -258,13 +259,13 @@ def vector_operands() -> dict[str, int]:
     return found
 
 
-def helpers() -> Iterator[tuple[str, Helper, bool]]:
-    """The op, the record of its C function, and whether it is on integers."""
+def helpers() -> Iterator[tuple[str, Helper]]:
+    """The ops, and the records of their C functions."""
     for op in names():
         scalar = get(op).scalar
-        for one in (scalar.c, scalar.c_integer) if scalar is not None else ():
+        for one in (scalar.c, scalar.c_integer, scalar.c_single) if scalar is not None else ():
             if isinstance(one, Helper):
-                yield op, one, scalar is not None and one is scalar.c_integer
+                yield op, one
 
 
 def of_one(rule: Callable[[Node, Node], Node | None]) -> Tangent:
@@ -309,6 +310,7 @@ def elementwise(
     result: DType | None = None,
     takes: Callable[[DType], bool] = lambda dtype: dtype.is_float,
     c_integer: Spelling | None = None,
+    c_single: Spelling | None = None,
     chooses: bool = False,
     program: Program | None = None,
     prelude: str = "",
@@ -330,10 +332,8 @@ def elementwise(
     arity = len(inspect.signature(sympy).parameters) - 1  # the first is the module
     operands = ", ".join(f"{{{place}}}" for place in range(arity))
     latex = latex or rf"\operatorname{{{name.replace('_', ' ')}}}"
-    if isinstance(latex, str):
-        latex = Latex(latex)
-    if code is None:
-        code = f"{{0}}.{name}()" if arity == 1 else f"{{sg}}.{name}({operands})"
+    formula = Latex(latex) if isinstance(latex, str) else latex
+    by_default = f"{{0}}.{name}()" if arity == 1 else f"{{sg}}.{name}({operands})"
     if isinstance(numpy, str):
         program, numpy = numpy, _function(numpy, arity)
     elif isinstance(numpy, np.ufunc) and program is None:
@@ -347,11 +347,12 @@ def elementwise(
     op = Op(
         name, "elementwise", arity, _one_dtype(name, takes, result), evaluate,
         scalar=Scalar(
-            sympy, c, cost, domain, kinks, c_integer, chooses, latex, bounds, growing, defined
+            sympy, c, cost, domain, kinks, c_integer, c_single, chooses, formula, bounds, growing,
+            defined,
         ),
         vjp=None if vjp is None else lambda node, g: vjp(g, node, *node.args),
         ufunc=numpy if isinstance(numpy, np.ufunc) else None, program=program,
-        prelude=prelude, code=code, lacks=lacks or {},
+        prelude=prelude, code=by_default if code is None else code, lacks=lacks or {},
     )  # fmt: skip
     register(op)
     return op

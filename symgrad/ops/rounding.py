@@ -82,6 +82,7 @@ static int64_t symgrad_floordiv_i64(int64_t x, int64_t y)
     return x % y != 0 && (x < 0) != (y < 0) ? quotient - 1 : quotient;
 }
 """,
+    types=("int64_t",),
 )
 _MOD = Helper(
     "mod",
@@ -104,6 +105,7 @@ static int64_t symgrad_mod_i64(int64_t x, int64_t y)
     return rest != 0 && (y < 0) != (rest < 0) ? rest + y : rest;
 }
 """,
+    types=("int64_t",),
 )
 _FMOD_INTEGER = Helper(
     "fmod_i64",
@@ -113,6 +115,7 @@ static int64_t symgrad_fmod_i64(int64_t x, int64_t y)
     return y == 0 || y == -1 ? 0 : x % y;
 }
 """,
+    types=("int64_t",),
 )
 _MODULO = Latex(r"{0:power} \bmod {1:power}", "sum")
 _DIVISOR = (Constraint("nonzero", lambda sp, x, y: y),)

@@ -12,6 +12,7 @@ import math
 from symgrad.errors import UnsupportedOpError
 from symgrad.ir.graph import Node
 from symgrad.ops import special_c, special_numpy, special_programs
+from symgrad.ops.erf_c import ERF
 from symgrad.ops.record import Bounds, Constraint, Function, Helper, apply, elementwise
 
 TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
@@ -34,6 +35,7 @@ def _tetragamma_vjp(g: Node, y: Node, x: Node) -> tuple[Node]:
 
 elementwise(
     "erf", numpy=special_numpy.erf, sympy=lambda sp, x: sp.erf(x), c=Function("erf", vector=True),
+    c_single=Helper("erf", ERF, types=("float",), shared=True),
     program="np.vectorize(math.erf, otypes=[float])({0})",
     cost=0.64, vjp=lambda g, y, x: (g * (_bell(x) * TWO_OVER_ROOT_PI),),
     bounds=Bounds(-1, 1, open=True), growing=True,

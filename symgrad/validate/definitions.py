@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from symgrad.ops.exponential_c import FLOATS
 from symgrad.ops.products_c import FLUSHED, MEANING
 from symgrad.ops.record import get, helpers
 
@@ -40,14 +41,15 @@ def without_definitions(
     found: dict[str, Defined] = {}
     if text.count(FLUSHED) == 1:
         text = text.replace(FLUSHED, MEANING + "\n" * FLUSHED.count("\n"))
-    for op, helper, whole in helpers():
+    if text.count(FLOATS) == 1:
+        text = text.replace(FLOATS, "\n" * FLOATS.count("\n"))
+    for op, helper in helpers():
         source = helper.source.strip("\n")
         if text.count(source) != 1 or (proved_only and not helper.shared):
             continue
         arity = get(op).arity or 1
-        kinds = ["int64_t"] if whole else ["double", *(["float"] if helper.single else [])]
         lines = []
-        for kind in kinds:
+        for kind in helper.types:
             name = f"symgrad_{helper.name}{'f' if kind == 'float' else ''}"
             found[name] = Defined(op, kind, helper.shared)
             lines.append(f"{kind} {name}({', '.join([kind] * arity)});")

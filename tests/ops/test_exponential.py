@@ -2,50 +2,27 @@
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import math
-import platform
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from flint import arb, ctx
 
-from symgrad.codegen.emit.file import prelude
 from symgrad.ops.exponential_c import F32, F64, Exponential
-from symgrad.runtime.compiler import ARITHMETIC, find_compiler
+from tests.ops.rounding import LEVELS, Built, Rounding, dtype, exact, top
 
 FORMS = [pytest.param(F32, id="f32"), pytest.param(F64, id="f64")]
 FUSED = [pytest.param(True, id="fused"), pytest.param(False, id="twice")]
 PIECES = 600
 
 
-def dtype(form: Exponential) -> Any:
-    return np.float32 if form is F32 else np.float64
-
-
-def exact(form: Exponential, value: float) -> arb:
-    """A number as C reads it."""
-    return arb(float(dtype(form)(value)))
-
-
-def top(ball: arb) -> float:
-    """The greatest magnitude in a ball, and a little more."""
-    return float(ball.abs_upper()) * (1 + 1e-15)
-
-
-class Proof:
-    """Bounds on what ``symgrad_exp`` does between ``zero`` and ``largest``.
-
-    Each operation is off by half of an ulp of its result at most.  Where processors round
-    ``a * b + c`` once, one of two roundings is left out.
-    """
+class Proof(Rounding):
+    """Bounds on what ``symgrad_exp`` does between ``zero`` and ``largest``."""
 
     def __init__(self, form: Exponential, fused: bool) -> None:
-        self.form, self.fused = form, fused
+        super().__init__(form, fused)
         self.terms = [exact(form, one) for one in form.terms]
         self.log2e, self.high, self.low = (
             exact(form, one) for one in (form.log2e, form.high, form.low)
@@ -58,17 +35,6 @@ class Proof:
         self.reach = top(apart * arb.const_log2())  # the greatest r
         self.left = self.most * top(arb.const_log2() - self.high - self.low)
         self.tail = self.half(self.most * top(self.low))  # in the product n low
-
-    def half(self, most: float) -> float:
-        """Half of an ulp of numbers up to ``most``, or of subnormal ones."""
-        place = max(math.frexp(most)[1] - 1, self.form.lowest) - self.form.digits
-        return math.ldexp(0.5, place)
-
-    def fma(self, a: tuple[arb, float], r: arb, c: arb) -> tuple[arb, float]:
-        """``a r + c`` with the error of a: its values, and its error."""
-        value = a[0] * r + c
-        error = a[1] * top(r) + self.half(top(value) + a[1])
-        return value, error + (0 if self.fused else self.half(top(a[0] * r) + a[1]))
 
     def apart(self, r: arb) -> float:
         """How far ``1 + r + terms[0] r**2 + ...`` is from ``e**r`` in a piece."""
@@ -83,9 +49,7 @@ class Proof:
         """Of ``e**r`` in a piece, in absolute terms, without the last rounding."""
         one = arb(1)
         moved = self.left + self.tail + self.half(top(r) + 1e-6)  # r from what it stands for
-        value: tuple[arb, float] = (self.terms[-1], 0.0)
-        for term in self.terms[-2::-1]:
-            value = self.fma(value, r, term)
+        value = self.horner(self.terms, r)
         if self.fused:
             inner = self.fma(value, r, one)
             rounded = inner[1] * top(r)
@@ -165,43 +129,10 @@ def test_borders_lie_between_two_numbers(form: Exponential) -> None:
 
 # -- the compiled text
 
-TEXT = """
-void run{f}(int64_t n, const {kind} *restrict x, {kind} *restrict y);
-void run{f}(int64_t n, const {kind} *restrict x, {kind} *restrict y)
-{{
-    #pragma omp simd
-    for (int64_t i = 0; i < n; i++)
-        y[i] = symgrad_exp{f}(x[i]);
-}}
-"""
-LEVELS = ["native"]
-if platform.machine().lower() in ("x86_64", "amd64"):
-    LEVELS.append("x86-64")  # which has no fused instructions
-
-
-class Built:
-    """The function of arrays, as a C compiler makes it."""
-
-    def __init__(self, folder: Path, level: str) -> None:
-        source, library = folder / "exp.c", folder / "exp.so"
-        loops = (TEXT.format(f=one.suffix, kind=one.kind) for one in (F32, F64))
-        source.write_text(prelude() + "".join(loops), encoding="utf-8")
-        words = [*find_compiler().command, "-O3", "-Wall", "-Wextra", "-Werror", *ARITHMETIC]
-        words += ["-fopenmp-simd", f"-march={level}", "-shared", "-fPIC"]
-        subprocess.run([*words, str(source), "-lm", "-o", str(library)], check=True)
-        self.library = ctypes.CDLL(str(library))
-
-    def __call__(self, form: Exponential, x: Any) -> Any:
-        x = np.ascontiguousarray(x, dtype(form))
-        y = np.empty_like(x)
-        function = getattr(self.library, f"run{form.suffix}")
-        function(ctypes.c_int64(x.size), *(ctypes.c_void_p(one.ctypes.data) for one in (x, y)))
-        return y
-
 
 @pytest.fixture(scope="module", params=LEVELS)
 def built(request: Any, tmp_path_factory: Any) -> Built:
-    return Built(tmp_path_factory.mktemp("exp"), request.param)
+    return Built(tmp_path_factory.mktemp("exp"), request.param, "exp", (F32, F64))
 
 
 @pytest.mark.parametrize("form", FORMS)

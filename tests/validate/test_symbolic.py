@@ -91,11 +91,18 @@ def test_functions_are_ops_where_they_are_those_of_the_records(name: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
-    [("0.041668393f", "0.041668396f"), ("x <= 88.7", "x >= 88.7"), ("<<= 23", "<<= 22")],
+    ("kernel", "old", "new"),
+    [
+        ("nn_silu_forward", "e.value, r, 0.041668393f", "e.value, r, 0.041668396f"),
+        ("nn_silu_forward", "x <= 88.7", "x >= 88.7"),
+        ("nn_silu_forward", "n.bits <<= 23", "n.bits <<= 22"),
+        ("nn_erf_forward", "z, 0.09046726f", "z, 0.09046727f"),
+        ("nn_erf_forward", "n.bits << 23", "n.bits << 22"),
+        ("nn_erf_forward", "? far : near", "? near : far"),
+    ],
 )
-def test_exp_is_the_function_that_is_proved(old: str, new: str) -> None:
-    text, record, graph = kernels("nn_silu")["nn_silu_forward"]
+def test_exp_and_erf_are_the_functions_that_are_proved(kernel: str, old: str, new: str) -> None:
+    text, record, graph = kernels(kernel.removesuffix("_forward"))[kernel]
     assert validate(text, record, graph).taken == ()
     assert text.count(old) == 1
     assert not validate(text.replace(old, new), record, graph).validated

@@ -16,6 +16,7 @@ from symgrad.codegen.emit.reductions import SUM_BLOCK, CombineView, Reduction, c
 from symgrad.codegen.environment import environment
 from symgrad.codegen.names import identifier
 from symgrad.codegen.schedule.interchange import SHORT_ROW
+from symgrad.ops.exponential_c import FLOATS
 from symgrad.ops.products_c import FLUSHED
 from symgrad.ops.record import helpers, vector_operands
 
@@ -73,6 +74,7 @@ class PreludeView:
     short_row: int
     products: tuple[ProductView, ...]
     flushed: str
+    floats: str
     helpers: tuple[str, ...]
 
 
@@ -106,8 +108,9 @@ def prelude() -> str:
         ProductView("f32", "float", "cblas_sgemm", "1.0f"),
         ProductView("f64", "double", "cblas_dgemm", "1.0"),
     )
-    shared = tuple(helper.source for _, helper, _ in helpers() if helper.shared)
-    view = PreludeView(BLOCK, SUM_BLOCK, SUM_ROWS, SHORT_ROW, products, FLUSHED, shared)
+    shared = tuple(helper.source for _, helper in helpers() if helper.shared)
+    fixed = BLOCK, SUM_BLOCK, SUM_ROWS, SHORT_ROW
+    view = PreludeView(*fixed, products, FLUSHED, FLOATS, shared)
     return environment().get_template("prelude.h.j2").render(prelude=view)
 
 

@@ -129,6 +129,8 @@ def spelling(function: str, operand: DType) -> Spelling:
         raise CodegenError(f"the op {function!r} has no spelling in C")
     if operand.is_integer and scalar.c_integer is not None:
         return scalar.c_integer
+    if operand == float32 and scalar.c_single is not None:
+        return scalar.c_single
     return scalar.c
 
 
@@ -168,7 +170,7 @@ def _helper(
     name = f"symgrad_{helper.name}"
     if not helper.shared:
         used.helpers[name] = helper.source
-    if operand == float32 and helper.single:
+    if operand == float32 and "float" in helper.types:
         return Call(f"{name}f", tuple(operands))
     if operand != float32:
         return Call(name, tuple(operands))

@@ -200,7 +200,7 @@ def _unit(op: str, ctype: str) -> Unit:
     text = re.sub(r"\{lit:(\d+)\}", rf"\1.0{suffix}", scalar.c.text)
     text = re.sub(r"\{(\d)\}", r"(x\1)", text).replace("{f}", suffix)
     parameters = ", ".join(f"{ctype} x{place}" for place in range(get(op).arity or 1))
-    shared = "\n".join(helper.source for _, helper, _ in helpers() if helper.shared)
+    shared = "\n".join(helper.source for _, helper in helpers() if helper.shared)
     return parse(f"{_HEAD}{shared}\n{ctype} formula({parameters})\n{{\n    return {text};\n}}\n")
 
 

@@ -1,12 +1,5 @@
 #include "_prelude.h"
 
-/* Several numbers at once: libmvec has these functions. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
-#if __GLIBC_PREREQ(2, 35)
-__attribute__((simd("notinbranch"))) float erff(float);
-#endif
-#endif
-
 int64_t gelu_workspace(int64_t n, int64_t m)
 {
     (void)n;
@@ -35,7 +28,7 @@ int gelu(
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++) {
             const float x_i = x[i];
-            const float cdf = (erff(x_i*0.70710677f) + 1.0f) * 0.5f;
+            const float cdf = (symgrad_erff(x_i*0.70710677f) + 1.0f) * 0.5f;
             const float density = symgrad_expf(x_i*x_i*(-0.5f)) * 0.3989423f;
             y[i] = x_i*cdf;
             grad_x[i] = grad_y[i] * (cdf + x_i*density);

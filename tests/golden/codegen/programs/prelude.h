@@ -185,8 +185,6 @@ SYMGRAD_APART void gemm_f64(int a_form, int b_form, int64_t m, int64_t n, int64_
         product_f64(a_form, b_form, m, n, k, a, lda, b, ldb, beta, c, ldc);
 }
 
-/* x = n ln 2 + r: a polynomial is e to the power of r, and n is added to the bits of its exponent.
- * Where the result is subnormal, a power of 2 rounds it to the last place that there is. */
 #ifdef __GNUC__
 #define SYMGRAD_INLINE __attribute__((always_inline)) static inline
 #else
@@ -205,6 +203,71 @@ SYMGRAD_INLINE float symgrad_fusedf(float a, float b, float c)
 #endif
 }
 
+typedef union { double value; uint64_t bits; } symgrad_bits;
+
+/* a b + c, rounded once where the processor has an instruction for it. */
+SYMGRAD_INLINE double symgrad_fused(double a, double b, double c)
+{
+#ifdef FP_FAST_FMA
+    return fma(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
+
+/* erf, off by less than one unit in the last place. */
+SYMGRAD_INLINE float symgrad_erff(float x)
+{
+    /* near 0: x + x c(x x) */
+    const float z = symgrad_fusedf(x, x, -0.3125f);
+    float c = 8.776118e-05f;
+    c = symgrad_fusedf(c, z, -0.0006586589f);
+    c = symgrad_fusedf(c, z, 0.004050669f);
+    c = symgrad_fusedf(c, z, -0.021102043f);
+    c = symgrad_fusedf(c, z, 0.09046726f);
+    c = symgrad_fusedf(c, z, -0.31287464f);
+    c = symgrad_fusedf(c, z, 0.021086488f);
+    const float near = symgrad_fusedf(c, x, x);
+
+    /* far from it: 1 - exp(-t t) scaled(t), where -t t = r - n ln 2 and exp(r) = 1 + m */
+    const float distance = fabsf(x);
+    const symgrad_bitsf t = { distance < 4.0f ? distance : 4.0f };
+    const symgrad_bitsf n = { symgrad_fusedf(t.value * t.value, 1.442695f, 1.2582912e+07f) };
+    const float whole = n.value - 1.2582912e+07f;
+#ifdef FP_FAST_FMAF
+    const float r = fmaf(whole, 1.4286068e-06f, fmaf(-t.value, t.value, whole * 0.69314575f));
+#else
+    symgrad_bitsf half = t;
+    half.bits &= 0xfffff000u; /* half of its digits: its square is exact */
+    const float rest = (t.value - half.value) * (t.value + half.value);
+    const float r = (whole * 0.69314575f - half.value * half.value) + (whole * 1.4286068e-06f - rest);
+#endif
+    float m = 0.0013814514f;
+    m = symgrad_fusedf(m, r, 0.008368756f);
+    m = symgrad_fusedf(m, r, 0.041668393f);
+    m = symgrad_fusedf(m, r, 0.1666652f);
+    m = symgrad_fusedf(m, r, 0.49999994f);
+    m = symgrad_fusedf(m, r * r, r);
+    const float y = t.value - 1.03125f;
+    float scaled = 0.00019391834f;
+    scaled = symgrad_fusedf(scaled, y, -0.0015052656f);
+    scaled = symgrad_fusedf(scaled, y, 0.0056695933f);
+    scaled = symgrad_fusedf(scaled, y, -0.015196994f);
+    scaled = symgrad_fusedf(scaled, y, 0.035076234f);
+    scaled = symgrad_fusedf(scaled, y, -0.07470117f);
+    scaled = symgrad_fusedf(scaled, y, 0.1471595f);
+    scaled = symgrad_fusedf(scaled, y, -0.26379123f);
+    scaled = symgrad_fusedf(scaled, y, 0.41919407f);
+    symgrad_bitsf left = { symgrad_fusedf(scaled, m, scaled) };
+    left.bits -= n.bits << 23;
+    const float far = copysignf(1.0f - left.value, x);
+    return distance >= 0.859375f ? far : near;
+}
+
+
+/* x = n ln 2 + r: a polynomial is e to the power of r, and n is added to the bits of its exponent.
+ * Where the result is subnormal, a power of 2 rounds it to the last place that there is. */
 /* exp, off by less than one unit in the last place. */
 SYMGRAD_INLINE float symgrad_expf(float x)
 {
@@ -233,18 +296,6 @@ SYMGRAD_INLINE float symgrad_expf(float x)
     const symgrad_bitsf scale = { x < -87.33654f ? grid.value : n.value };
     e.bits -= scale.bits;
     return x <= 88.72283f ? e.value : x * (float)INFINITY;
-}
-
-typedef union { double value; uint64_t bits; } symgrad_bits;
-
-/* a b + c, rounded once where the processor has an instruction for it. */
-SYMGRAD_INLINE double symgrad_fused(double a, double b, double c)
-{
-#ifdef FP_FAST_FMA
-    return fma(a, b, c);
-#else
-    return a * b + c;
-#endif
 }
 
 /* exp, off by less than one unit in the last place. */
