@@ -20,7 +20,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from symgrad.budgets import (
     DECLARATION_SECONDS,
@@ -96,6 +96,8 @@ RANKS = (0, 1, 2, 3)
 
 Static = Mapping[str, Any] | None
 Assume = Stated | None
+Proved: TypeAlias = "dict[tuple[Any, ...], tuple[Request, Report]]"
+"""What is PROVED already, by what forward is called with; the requests hold the values."""
 Config = str | Path | Callable[[type[Function]], Declared | None] | None
 """A file of declarations, or what finds those of a class."""
 
@@ -356,7 +358,8 @@ def _part(request: Request) -> Report:
 
 def _for_guesses(request: Request, suggest: bool) -> Report:
     """The verdict for optional tensors given and absent, and for all inferred shapes."""
-    first = _for_presences(request, suggest)
+    proved: Proved = {}
+    first = _for_presences(request, suggest, proved)
     if request.guess is None:
         return first
     from symgrad.proof.report.merge import for_guesses, for_narrower, under_shapes
@@ -364,14 +367,14 @@ def _for_guesses(request: Request, suggest: bool) -> Report:
     fitting = request.guess.fitting if str(first.verdict) == "REFUTED" else None
     if fitting is not None and fitting.guess is not None:
         with suppress(SymgradError):
-            near = _for_presences(replace(fitting, audit=request.audit), suggest)
+            near = _for_presences(replace(fitting, audit=request.audit), suggest, proved)
             narrower = for_narrower(near, fitting.guess, first, request.guess)
             if narrower is not None:
                 return narrower
     # With other shapes, forward may not take each of its optional tensors: a mistake may not show.
     whole = not first.presences
     if whole and str(first.verdict) == "REFUTED":
-        longer = _with_axes_more(request, first, suggest)
+        longer = _with_axes_more(request, first, suggest, proved)
         if longer is not None:
             return longer
     judged, late, equal = {request.guess: first}, list[str](), set[str]()
@@ -385,7 +388,7 @@ def _for_guesses(request: Request, suggest: bool) -> Report:
         report, is_late = (
             (None, False)  # a condition says that this shape is the inferred one
             if not equal.isdisjoint(other.guess.summed.split(" and "))
-            else _beside(request, other, suggest, share)
+            else _beside(request, other, suggest, share, proved)
         )
         if report is None:
             continue
@@ -407,7 +410,7 @@ def _for_guesses(request: Request, suggest: bool) -> Report:
 
 
 def _beside(
-    request: Request, other: Request, suggest: bool, share: float
+    request: Request, other: Request, suggest: bool, share: float, proved: Proved
 ) -> tuple[Report | None, bool]:  # fmt: skip
     """The report for other inferred shapes, and is it UNDECIDED for want of its share of the time?
 
@@ -416,7 +419,8 @@ def _beside(
     try:
         with part(share) as limit:
             asked = replace(other, audit=request.audit, whole=request.whole)
-            report = _for_presences(asked, suggest and not (other.guess and other.guess.accident))
+            accident = other.guess is not None and other.guess.accident
+            report = _for_presences(asked, suggest and not accident, proved)
     except SymgradError:
         return None, False
     except TimeUp as error:
@@ -445,7 +449,9 @@ def _is_accident(other: Request, request: Request, whole: bool) -> bool:
     )
 
 
-def _with_axes_more(request: Request, first: Report, suggest: bool) -> Report | None:
+def _with_axes_more(
+    request: Request, first: Report, suggest: bool, proved: Proved
+) -> Report | None:
     """The report for inferred shapes in which some tensors have more axes, if that is PROVED.
 
     A vector where a matrix is meant is a wrong guess of the shapes, as far as forward takes both:
@@ -464,7 +470,7 @@ def _with_axes_more(request: Request, first: Report, suggest: bool) -> Report | 
         if other.is_more_special(request):
             return None
         try:
-            report = _for_presences(replace(other, audit=request.audit), suggest)
+            report = _for_presences(replace(other, audit=request.audit), suggest, proved)
         except (SymgradError, TimeUp):
             return None
         if str(report.verdict) != "PROVED":
@@ -828,15 +834,21 @@ def _no_value(request: Request, names: Sequence[str]) -> SpecError:
     )
 
 
-def _for_presences(request: Request, suggest: bool) -> Report:
+def _for_presences(request: Request, suggest: bool, proved: Proved | None = None) -> Report:
     """The worst verdict for optional tensors given and absent, first as requested.
 
-    Only the first looks for a repair, which is then judged for all of them.
+    Only the first looks for a repair, which is then judged for all of them.  ``proved``: what need
+    not be judged again; what is PROVED here is put into it.
     """
     from symgrad.proof.report.merge import at_multiples, for_presences
 
+    known: Proved = {} if proved is None else proved
+
     def judge(one: Request) -> Report:
-        report = _traced(one, suggest)
+        key = one.called
+        report = known[key][1] if key in known else _traced(one, suggest)
+        if str(report.verdict) == "PROVED":
+            known[key] = one, report
         if one.guess is not None and one.guess.resized is not None:
             report = _at_other_numbers(one, report, suggest)
         return at_multiples(report, () if one.guess is None else one.guess.multiples)

@@ -154,6 +154,17 @@ class Request:
         return (*self.init, *plain)
 
     @property
+    def called(self) -> tuple[Any, ...]:
+        """What forward is called with, to compare requests of one Function, whose values are kept.
+
+        Plain values are the same if they are one object: ``1`` and ``True`` are equal.
+        """
+        arguments = (
+            (one.name, one.spec, id(one.value), one.keyword, one.given) for one in self.arguments
+        )
+        return (*arguments, self.assumptions, self.order, self.audit)
+
+    @property
     def inferred(self) -> str:
         """The sentence that says which shapes nobody stated; empty where all were stated."""
         if not isinstance(self.specs, Mapping):

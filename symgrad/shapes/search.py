@@ -106,6 +106,8 @@ ODD_PRICE = 2
 FAILING_PRICE = 100
 MOST_TIED = 2
 """Shapes of other ranks that are judged where backward takes these with two sizes as one alone."""
+MOST_LOOSE = 4
+"""Shapes that are judged in which sizes are not one that forward does not need to be."""
 MOST_SUMMED = 9
 """Shapes of repeated tensors that are judged where PyTorch sums a gradient that is larger."""
 MOST_PAIRS = 6
@@ -168,6 +170,8 @@ class _Trial:
     """Where numbers stand for sizes, since Python needs some."""
     uneven: frozenset[Places] = frozenset()
     """Where multiples stand for sizes, since symgrad traces no others."""
+    tied: bool = False
+    """Are sizes one that forward may not need to be?"""
     single: bool = False
     """Has an index one element along an axis that the tensor does not have?"""
     summed: frozenset[str] = NONE
@@ -233,6 +237,8 @@ class _Search:
         """How many trials have ended alike, one after the other, as they will for all arguments."""
         self.numbers = USUAL_NUMBERS
         """What is put for sizes that Python has to know."""
+        self.loose = 0
+        """Which sizes stand in the place of those that forward need not have as one."""
         self.traced: dict[tuple[Any, ...], tuple[FunctionGraphs | None, Exception | None]] = {}
         """What was traced already, or why it was not."""
         self.hopeless = Hopeless()
@@ -267,6 +273,10 @@ class _Search:
             else [self._marked(one, accident=True) for one in self._uneven(found)[0]]
         )
         ranks = list(self._others(found))
+        loose = [] if found.failing else [
+            self._marked(one, accident=not one.fits, written=one.fits)
+            for one in self._loosened([found, *ranks])
+        ]  # fmt: skip
         others = [
             self._marked(other, accident=self._leaves_labels(found, other)) for other in ranks
         ]
@@ -289,7 +299,7 @@ class _Search:
             *self._longer(found),
         ]  # fmt: skip
         guess = replace(
-            guess, others=(*longer, *others, *repeated, *uneven),
+            guess, others=(*longer, *others, *loose, *repeated, *uneven),
             near=cache(partial(self._fitting, found)),
             wider=self._wider(found), counted=counts_axes(self.function),
         )  # fmt: skip
@@ -1106,6 +1116,21 @@ class _Search:
             )  # fmt: skip
         return trial
 
+    def _loosened(self, trials: Sequence[_Trial]) -> list[_Trial]:
+        """The same with other sizes for those that are one, where forward takes them."""
+        found: list[_Trial] = []
+        for trial, loose in itertools.product([one for one in trials if one.tied], (1, 2)):
+            if len(found) == MOST_LOOSE:
+                break
+            self.loose = loose
+            other, graphs = self._forward(trial.chosen)
+            if other is not None and graphs is not None:
+                other, graphs = self._at_numbers(other, graphs)
+                if other.specs not in [one.specs for one in (*trials, *found)]:
+                    found.append(replace(other, fits=_fits(graphs)))
+        self.loose = 0
+        return found
+
     def _uneven(self, found: _Trial) -> tuple[list[_Trial], bool]:
         """The same at a number that is no multiple, and whether forward takes such."""
         key = found.chosen, found.specs
@@ -1194,9 +1219,11 @@ class _Search:
         """Trace, making equal the sizes that meet, until forward accepts or refuses the rest."""
         few: tuple[_Trial | None, FunctionGraphs | None] = (None, None)
         for numbers in (self.numbers, self.numbers[:1]):
-            step = Step(self._fresh(chosen), numbers=numbers)
+            step = Step(self._fresh(chosen), numbers=numbers, loose=self.loose)
             for _ in range(SHAPE_STEPS):
-                trial = _Trial(chosen, step.specs, tried=step.tried, uneven=step.uneven)
+                trial = _Trial(
+                    chosen, step.specs, tried=step.tried, uneven=step.uneven, tied=step.tied
+                )
                 graphs, error = self._trace(trial)
                 if graphs is not None:
                     error = _refusal(graphs)

@@ -22,6 +22,10 @@ an axis in place of another shows."""
 OTHER_NUMBERS = ((5, 2, 3), (3, 2, 5), (6, 3, 2))
 """What is judged beside these: of the other parity, no square and no power of two; what is fast;
 what even sizes need."""
+LEAST = ((3, 2), (2, 3))
+"""Two sizes of which the least is that of a third axis."""
+ALIKE_PRODUCTS = (2, 6, 3, 4)
+"""Sizes of two matrices with as many elements, that are no transposes."""
 LETTERS = ("n", "m", "k", "l", "h", "w", "c", "d")
 Specs = tuple[TensorSpec | None, ...]
 Places = frozenset[tuple[int, int]]
@@ -56,7 +60,8 @@ class Step:
     ``before``: the specs before that, since the number may have to be another one.  ``tried``:
     where numbers stand only because Python needs some, each with all its places.  ``uneven``: where
     multiples stand that forward may not need.  ``numbers``:
-    what is put, one after the other, and then the last one.
+    what is put, one after the other, and then the last one.  ``tied``: sizes are one that forward
+    may not need to be.  ``loose``: in the place of that, which other sizes fit, by their number.
     """
 
     specs: Specs
@@ -65,6 +70,8 @@ class Step:
     tried: frozenset[Places] = frozenset()
     uneven: frozenset[Places] = frozenset()
     numbers: tuple[int, ...] = USUAL_NUMBERS
+    tied: bool = False
+    loose: int = 0
 
 
 def unpacks(error: Exception) -> bool:
@@ -87,8 +94,9 @@ def following(last: Step, guessed: Sequence[bool], error: Exception) -> Step | N
     own = names([spec for spec, free in zip(last.specs, guessed, strict=True) if free])
     if not isinstance(error, TraceError):
         return None
-    if pair := _united(error.equal, own):
-        return _stepped(last, guessed, {Size(pair[0]): pair[1]})
+    if united := _united(error.equal, own, last.loose):
+        sizes, tied = united
+        return replace(_stepped(last, guessed, sizes), tied=last.tied or tied)
     if parted := _parted(error, own):
         places = {_places(last.specs, name.name) for name in parted if error.uneven}
         return replace(_stepped(last, guessed, parted), uneven=last.uneven | places)
@@ -169,32 +177,41 @@ def _reduced(pair: tuple[Dim, Dim]) -> tuple[Dim, Dim]:
     return left, right
 
 
-def _united(pairs: Iterable[tuple[Dim, Dim]], own: Sequence[str]) -> tuple[str, Dim] | None:
-    """A guessed size, and what it has to be for two sizes to be equal."""
+def _united(
+    pairs: Iterable[tuple[Dim, Dim]], own: Sequence[str], loose: int = 0
+) -> tuple[dict[Any, Dim], bool] | None:
+    """What guessed sizes have to be for two to be equal, and whether others would do, too.
+
+    ``loose``: which of these others is taken, 0 for none.
+    """
     for left, right in map(_reduced, pairs):
-        if pair := _of_products(left, right, own):
-            return pair
+        if found := _of_products(left, right, own, loose):
+            return found
         known = sorted({*left.sizes, *right.sizes} & set(own), key=own.index)
         for name in reversed(known):
             other = right if name == _name(left) else left
             if name in (_name(left), _name(right)) and _is_free_of(other, name):
-                return name, other
+                return {Size(name): other}, False
             for more, less in ((left, right), (right, left)):
                 rest = more - Dim.size(name)
                 if rest.constant is not None and _is_free_of(less, name):
-                    return name, less - rest
+                    return {Size(name): less - rest}, False
         # k meets min(n, m): n and m are made equal
         least = {
             size for atom in left.atoms | right.atoms if isinstance(atom, Derived)
             and atom.function == "min" for size in Dim.of(atom).sizes
         }  # fmt: skip
         if len(both := [name for name in own if name in least]) == 2:
-            return both[1], Dim.size(both[0])
+            if loose:
+                return _numbered(both, LEAST[loose - 1]), True
+            return {Size(both[1]): Dim.size(both[0])}, True
     return None
 
 
-def _of_products(left: Dim, right: Dim, own: Sequence[str]) -> tuple[str, Dim] | None:
-    """``n*m`` and ``k*l`` meet where k is n, and l is m."""
+def _of_products(
+    left: Dim, right: Dim, own: Sequence[str], loose: int
+) -> tuple[dict[Any, Dim], bool] | None:
+    """``n*m`` and ``k*l`` meet where k is n, and l is m; or k is m, and l is n."""
     sides = []
     for side, other in ((left, right), (right, left)):
         factors = [] if len(side.terms) != 1 else [
@@ -203,8 +220,19 @@ def _of_products(left: Dim, right: Dim, own: Sequence[str]) -> tuple[str, Dim] |
         sides.append(sorted(set(factors) & set(own), key=own.index))
     if min(len(left.atoms), len(right.atoms)) < 2 or not all(sides):
         return None
-    earlier, later = sorted((names[0] for names in sides), key=own.index)
-    return later, Dim.size(earlier)
+    sides.sort(key=lambda names: own.index(names[0]))
+    earlier, later = sides
+    tied = max(map(len, sides)) > 1
+    if loose == 2 and all(len(names) == 2 for names in (*sides, left.atoms, right.atoms)):
+        return _numbered([*earlier, *later], ALIKE_PRODUCTS), tied
+    one, other = later[0], earlier[-1 if loose else 0]
+    if loose and len(earlier) == 1:
+        one = later[-1]
+    return {Size(one): Dim.size(other)}, tied
+
+
+def _numbered(names: Sequence[str], numbers: Sequence[int]) -> dict[Any, Dim]:
+    return {Size(name): Dim.of(one) for name, one in zip(names, numbers, strict=True)}
 
 
 def _is_free_of(dim: Dim, name: str) -> bool:
@@ -250,9 +278,9 @@ def indexed(
     own = names([spec for spec, free in rows if free and spec is not None and not _is_float(spec)])
     own = [name for name in own if name not in floats]
     for pair in pairs:
-        found = _united([pair], own)
-        if found and (found[1].constant is not None or {*found[1].sizes} <= {*floats}):
-            return substituted(specs, guessed, {Size(found[0]): found[1]})
+        for name, dim in (_united([pair], own) or ({}, False))[0].items():
+            if dim.constant is not None or {*dim.sizes} <= {*floats}:
+                return substituted(specs, guessed, {name: dim})
     return None
 
 
