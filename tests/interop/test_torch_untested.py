@@ -322,3 +322,106 @@ def test_an_index_with_more_axes_is_judged() -> None:
     assert (str(report.verdict), shapes(report)) == ("PROVED", set())
     report = judged(picked(flat, assigned_flat))
     assert "the gradient of x is wrong for x[n, m], i64 index[k, l]" in shapes(report)
+
+
+# -- sizes that are one where forward takes others, too
+
+
+def tied(product: Any, back: Any) -> Any:
+    class Tied(FUNCTION):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any) -> Any:
+            ctx.save_for_backward(x, y)
+            return product(x, y)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return back(g, *ctx.saved_tensors)
+
+    return Tied
+
+
+def on_diagonal(x: Any, v: Any) -> Any:
+    return x.diagonal() * v
+
+
+def put_on_diagonal(g: Any, x: Any, v: Any) -> Any:
+    back = torch.zeros_like(x)
+    back.diagonal().copy_(g * v)
+    return back, g * x.diagonal()
+
+
+def made_square(g: Any, x: Any, v: Any) -> Any:
+    return torch.diag(g * v), g * x.diagonal()
+
+
+def scaled_on_diagonal(g: Any, x: Any, v: Any) -> Any:
+    by_x, by_v = put_on_diagonal(g, x, v)
+    return by_x * x.shape[0] / x.shape[1], by_v
+
+
+def of_elements(x: Any, y: Any) -> Any:
+    return x.reshape(-1) * y.reshape(-1)
+
+
+def reshaped(g: Any, x: Any, y: Any) -> Any:
+    return (g * y.reshape(-1)).reshape(x.shape), (g * x.reshape(-1)).reshape(y.shape)
+
+
+def taken_for_alike(g: Any, x: Any, y: Any) -> Any:
+    return g.reshape(x.shape) * y, g.reshape(y.shape) * x
+
+
+def scaled(g: Any, x: Any, y: Any) -> Any:
+    by_x, by_y = reshaped(g, x, y)
+    return by_x * x.shape[0] / y.shape[0], by_y
+
+
+TIED = [
+    (on_diagonal, put_on_diagonal, "PROVED", ""),
+    (on_diagonal, made_square, "PROVED", "the gradient of x is wrong for x[3, 2], y[2]"),
+    (on_diagonal, scaled_on_diagonal, "REFUTED", ""),
+    (of_elements, reshaped, "PROVED", ""),
+    (of_elements, taken_for_alike, "PROVED", "backward fails for x[n, m], y[m, n]"),
+    (of_elements, scaled, "REFUTED", ""),
+]
+
+
+@pytest.mark.parametrize(("product", "back", "verdict", "said"), TIED)
+def test_sizes_that_are_one_without_need_are_judged_apart(
+    product: Any, back: Any, verdict: str, said: str
+) -> None:
+    report = judged(tied(product, back))
+    assert str(report.verdict) == verdict
+    loose = {one for one in shapes(report) if "x[3" in one or "x[n, m], y[m, n]" in one}
+    assert loose == ({said} if said else set())
+
+
+def test_what_is_proved_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from symgrad import compiler
+
+    asked: list[Any] = []
+    traced = compiler._traced
+
+    def recorded(request: Any, suggest: bool) -> Any:
+        asked.append(request.called)
+        return traced(request, suggest)
+
+    monkeypatch.setattr(compiler, "_traced", recorded)
+
+    class WithBias(FUNCTION):
+        @staticmethod
+        def forward(ctx: Any, x: Any, weight: Any, bias: Any) -> Any:
+            ctx.save_for_backward(x, weight)
+            out = x @ weight.T
+            return out if bias is None else out + bias
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, weight = ctx.saved_tensors
+            by_bias = g.sum(0) if ctx.needs_input_grad[2] else None
+            return g @ weight, g.T @ x, by_bias
+
+    assert str(judged(WithBias).verdict) == "PROVED"
+    assert len(asked) > 3
+    assert len({*asked}) == len(asked)
