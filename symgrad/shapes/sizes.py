@@ -225,10 +225,8 @@ def _of_products(
     tied = max(map(len, sides)) > 1
     if loose == 2 and all(len(names) == 2 for names in (*sides, left.atoms, right.atoms)):
         return _numbered([*earlier, *later], ALIKE_PRODUCTS), tied
-    one, other = later[0], earlier[-1 if loose else 0]
-    if loose and len(earlier) == 1:
-        one = later[-1]
-    return {Size(one): Dim.size(other)}, tied
+    last = later[-1 if loose and len(earlier) == 1 else 0]
+    return {Size(last): Dim.size(earlier[-1 if loose else 0])}, tied
 
 
 def _numbered(names: Sequence[str], numbers: Sequence[int]) -> dict[Any, Dim]:
