@@ -399,6 +399,8 @@ MOST_PLANS = 8192
 """Plans of eager operations that are kept."""
 MOST_REGIONS = 8
 """Regions of a plain number, beside that of its default, in which a backward is judged."""
+MOST_ANSWERS = 16
+"""Times that a program is judged, under answers to what it asks of plain numbers."""
 MOST_NAMINGS = 5
 """Choices of stated numbers for all values of which a repair is looked for."""
 MOST_ARGUMENT_VALUES, MOST_COMBINATIONS = 8, 4

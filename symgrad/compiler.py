@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -49,6 +50,7 @@ from symgrad.frames import in_one_piece
 from symgrad.frontend.anyrank.judge import missing_axes, rank_dependence
 from symgrad.frontend.anyrank.serving import serving, typical_rank
 from symgrad.frontend.anyrank.session import Observation
+from symgrad.frontend.branches import branches
 from symgrad.frontend.calls import asks_nothing, other_calls
 from symgrad.frontend.evidence import AnyFunction
 from symgrad.frontend.forward_mode import JvpError, has_jvp, pushing
@@ -67,6 +69,7 @@ from symgrad.frontend.replaced import Replace, replaced
 from symgrad.frontend.request import Request, presences
 from symgrad.frontend.session import refuses_sizes, told
 from symgrad.frontend.state import changes_of
+from symgrad.frontend.thresholds import ThresholdError
 from symgrad.frontend.trace import BATCH_RANK, trace_request
 from symgrad.garbage import fewer_collections
 from symgrad.ir.assume import Assumption, Stated, joined
@@ -223,12 +226,29 @@ def _unfinished(function: AnyFunction, why: str) -> Report:
 def _judged_request(request: Request, suggest: bool) -> Report:
     """The verdict for all sizes; where a program needs the number of one, for some of it."""
     try:
-        return _for_all_sizes(request, suggest)
+        return _for_answers(request, suggest)
     except (ControlFlowError, ShapeError) as error:
         name = _size_needed(request, error)
         if not name:
             raise
         return _at_small_sizes(request, name, error)
+
+
+def _for_answers(request: Request, suggest: bool) -> Report:
+    """The verdict for each answer to what a program asks of plain numbers."""
+    from symgrad.proof.report.merge import for_answers
+
+    for _ in range(MOST_STATE_ROUNDS):
+        known = len(changes_of(request.function))
+        judged = branches(request, lambda one: _for_all_sizes(one, suggest))
+        branch, found = next(judged)
+        if not branch.text and not isinstance(found, SymgradError):
+            return found
+        report = for_answers(chain([(branch, found)], judged))
+        if len(changes_of(request.function)) == known:
+            break  # what calls with some numbers change, calls with others may depend on
+    with used(False):
+        return _with_declaration(request, report) if suggest else report
 
 
 def _size_needed(request: Request, error: SymgradError) -> str:
@@ -421,6 +441,8 @@ def _beside(
             asked = replace(other, audit=request.audit, whole=request.whole)
             accident = other.guess is not None and other.guess.accident
             report = _for_presences(asked, suggest and not accident, proved)
+    except ThresholdError:
+        raise
     except SymgradError:
         return None, False
     except TimeUp as error:
@@ -781,7 +803,7 @@ def _for_all_values(
         if piece.regions != before:
             return default()
         where = () if alone else (piece.condition,)
-        served += [replace(case, where=where) for case in graphs.cases]
+        served += [replace(case, where=(*case.where, *where)) for case in graphs.cases]
     values = as_numbers(found.pieces[0].request, found.unions)
     graphs = trace_request(found.pieces[0].request)
     general.append(replace(graphs, cases=tuple(served), values=values))

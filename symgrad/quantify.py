@@ -28,15 +28,8 @@ import numpy as np
 from symgrad.budgets import MOST_NAMINGS, MOST_REGIONS
 from symgrad.deadline import TimeUp, check, part
 from symgrad.errors import SymgradError
-from symgrad.frontend.plain import (
-    Region,
-    Union,
-    numbers,
-    stated_numbers,
-    union,
-    with_regions,
-    with_values,
-)
+from symgrad.frontend.plain import numbers, stated_numbers, with_regions, with_values
+from symgrad.frontend.regions import Region, Union, union
 from symgrad.frontend.request import Request
 from symgrad.frontend.state import changes_of
 from symgrad.frontend.trace import trace_request

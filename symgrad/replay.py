@@ -27,7 +27,7 @@ from symgrad.children import POSSIBLE, ChildEnded, in_child
 from symgrad.frontend.evidence import parameters
 from symgrad.frontend.function import surrogate_of
 from symgrad.frontend.guests import Call, Given, Measured
-from symgrad.frontend.plain import Region
+from symgrad.frontend.regions import Region
 from symgrad.frontend.request import Request
 from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Node, ancestors

@@ -32,9 +32,10 @@ from symgrad.frontend.function import (
 )
 from symgrad.frontend.history import OWN_RULE, History, Mark, Returned
 from symgrad.frontend.masks import Masks, on_values, standing_for_all
-from symgrad.frontend.plain import PlainNumber, Region
+from symgrad.frontend.plain import PlainNumber
 from symgrad.frontend.questions import AGAIN, NeedsInputGrad, Questions, noting_limits
 from symgrad.frontend.reach import reached
+from symgrad.frontend.regions import Region
 from symgrad.frontend.request import Request
 from symgrad.frontend.session import NeedsHistories, Session, activate, as_symgrad_error
 from symgrad.frontend.sizes import symbolic_math
@@ -42,6 +43,7 @@ from symgrad.frontend.state import Change, Later, State, changes_of, put_back
 from symgrad.frontend.stated import relations
 from symgrad.frontend.tables import Tables, hashes_sizes
 from symgrad.frontend.tensor import GIVEN, SelectedTensor, SymbolicTensor, fresh, own_names
+from symgrad.frontend.thresholds import region_of
 from symgrad.frontend.unknown import between_calls
 from symgrad.frontend.unwritten import initialised
 from symgrad.frontend.views import Expand
@@ -241,6 +243,7 @@ def _case(
         observed=tuple(asked),
         assumed=tuple(questions.assumed),
         plain=tuple(session.plain),
+        where=tuple(region_of(one, session.assumed).condition for one in session.relied),
         relations=(*relations(run.request, run.inputs, session), *session.drawn),
         state=tuple(run.state),
         parameters=run.words_of_cotangents,

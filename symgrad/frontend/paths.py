@@ -15,6 +15,7 @@ from symgrad.budgets import MOST_PATHS
 from symgrad.errors import SymgradError
 from symgrad.frontend.questions import requires, said
 from symgrad.frontend.session import refuses_sizes
+from symgrad.frontend.thresholds import ThresholdError
 from symgrad.ir.function import Answer, FunctionGraphs
 
 Answers = Mapping[str, bool]
@@ -45,6 +46,8 @@ def other_paths(first: FunctionGraphs, trace: Callable[[Answers], FunctionGraphs
         given = todo.pop(0)
         try:
             graphs = trace(given)
+        except ThresholdError:
+            raise
         except SymgradError as error:
             if not refuses_sizes(error):
                 failed.append((given, error))

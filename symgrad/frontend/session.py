@@ -147,6 +147,7 @@ class Session:
     ``cuts``: what forward detaches is a constant in what it gives, and marked as one.
     ``draws``: how many random tensors it has drawn.
     ``demanded``: what its operations raise without.  ``drawn``: what holds of random draws.
+    ``relied``: the plain numbers of which facts of the request have answered what Python asked.
     ``symmetric``: the inputs that operations take to be symmetric.
     ``by_default``: it has floats of the default dtype; ``other_default``: that is the other one.
     ``asks_dtypes``: has the program asked for one?
@@ -193,6 +194,7 @@ class Session:
         self.surplus: list[str] = []
         self.assumed = tuple(assumed)
         self.symmetric: set[str] = set()
+        self.relied: dict[str, None] = {}
         self.orders: dict[Node, Order] = {}
         self.inner = {} if inner is None else inner
         self.plain: dict[str, Node] = {}

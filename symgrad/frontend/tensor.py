@@ -47,6 +47,7 @@ from symgrad.frontend.sizes import (
     as_size,
     computed,
 )
+from symgrad.frontend.thresholds import answered
 from symgrad.frontend.views import (
     Perhaps,
     Step,
@@ -499,22 +500,29 @@ class SymbolicTensor(_Held):
         said = f"{what}: its value is unknown during tracing"
         return no_value(said, hint, self.known_node())
 
+    def _no_truth(self) -> ControlFlowError:
+        return self._no_value(
+            "Python cannot branch on a tensor here (if, while, and, or, not, assert)"
+        )
+
     def __bool__(self) -> bool:
         """Does a mask select anything?  Raises ControlFlowError for any other question.
 
-        What is computed of numbers alone has a value.
+        What is computed of numbers alone has a value; a plain number lies on one side of a literal.
         """
         value = known_truth(self.node)
         if value is not None:
             return value
         if self.node.dtype == bool_ and asserted(self.node):
             return True
+        session = active()
+        answer = None if session is None else answered(session, self.node, self._no_truth)
+        if answer is not None:
+            return answer
         known = questions()
         found = None if known is None else asks_of_mask(self.node)
         if known is None or found is None or not found[0].rank:
-            raise self._no_value(
-                "Python cannot branch on a tensor here (if, while, and, or, not, assert)"
-            )
+            raise self._no_truth()
         mask, some = found
         return (not _holds_nowhere(mask) and known.selects(mask, here())) == some
 

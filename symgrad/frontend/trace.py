@@ -25,6 +25,7 @@ from symgrad.frontend.request import Request, bind
 from symgrad.frontend.session import Session, refuses_sizes
 from symgrad.frontend.spec import TensorSpec
 from symgrad.frontend.state import changes_of
+from symgrad.frontend.thresholds import NeedsAnswer
 from symgrad.ir.assume import Stated, symmetric
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType, float32
@@ -164,6 +165,8 @@ def all_cases(
         facts = todo.pop()
         try:
             cases.append(options.trace(facts))
+        except NeedsAnswer as question:
+            raise question.error from None
         except NeedsDecision as question:
             todo.extend(reversed(_branches(facts, question)))
         except SymgradError as error:

@@ -59,8 +59,8 @@ class Assumption:
     """One declared fact about one input; ``text`` is as it was written.
 
     ``sides`` of a relation, and the names that stand in them.  ``taken``: nobody declared it; an
-    operation takes it to be so.  ``usual``: a value of a plain number that calls pass, often its
-    default.
+    operation takes it to be so, or it is an answer to what the program asks.  ``usual``: a value of
+    a plain number that calls pass, often its default.
     """
 
     name: str
@@ -85,7 +85,7 @@ class Assumption:
         if self.kind == RELATION:
             return self.text
         if self.kind == "interval" and self.high is None and self.low is not None:
-            return f"{self.name} {'>' if self.low_open else '>='} {self.low}"
+            return f"{self.name} {'>' if self.low_open else '>='} {_end(self.low)}"
         if self.kind == "interval":
             return f"{self.name} in {self.text}"
         if self.kind == "index":
@@ -110,9 +110,18 @@ class Assumption:
         if self.kind == "interval":
             ends = [(self.low, ">" if self.low_open else ">="),
                     (self.high, "<" if self.high_open else "<=")]  # fmt: skip
-            parts = [f"{name} {sign} {end}" for end, sign in ends if end is not None]
+            parts = [f"{name} {sign} {_end(end)}" for end, sign in ends if end is not None]
             return parts[0] if len(parts) == 1 else " & ".join(f"({part})" for part in parts)
         return _CODES.get(self.kind, "").format(name=name, extent=self.extent)
+
+
+_LONGEST = 10**12
+
+
+def _end(value: Fraction) -> str:
+    """An end of an interval; that of a program's literal, which has too many digits, as a float."""
+    exact = value.denominator > _LONGEST and Fraction(float(value)) == value
+    return repr(float(value)) if exact else str(value)
 
 
 _CODES = {

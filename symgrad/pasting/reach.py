@@ -13,7 +13,8 @@ from functools import reduce
 from typing import Any
 
 from symgrad.frontend.function import Context, attributes_of, state_of
-from symgrad.frontend.plain import PLAIN, is_plain_number
+from symgrad.frontend.plain import is_plain_number
+from symgrad.frontend.regions import PLAIN
 from symgrad.frontend.sizes import SymInt
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.ir.dim import Dim, Size

@@ -537,11 +537,17 @@ class _Search:
             return False
         return ratio is not None and abs(ratio - 1) < _NEAR
 
+    @property
+    def asked(self) -> set[Node]:
+        """The numbers that the program asks for: it goes by them, though this forward may not."""
+        names = {one.name for one in self.declared if one.kind == "interval" and one.taken}
+        return {node for node in self.case.inputs if node.attributes["name"] in names}
+
     def of_coefficients(self) -> Meant | None:
         """A function that is linear in an input, its coefficients what forward does not use."""
         if len(self.gradients) != 1 or len(self.names) != 1 or not self.linear:
             return None
-        used = {*self.below}
+        used = {*self.below, *self.asked}
         known = {*self.case.cotangents, *used}
         given = [node for node in ancestors(self.gradients) if node.op == "input"]
         spare = [node for node in given if node not in known and node.dtype.is_float]
@@ -1331,7 +1337,7 @@ class _Differentiated:
         They are plain arguments that forward does not use, and what has the root of a size in it.
         """
         case = self.search.case
-        used = {*ancestors(case.outputs)}
+        used = {*ancestors(case.outputs), *self.search.asked}
         order = ancestors([one.node for one in case.gradients if one.input == name and one.node])
         numbers: list[Node] = []
         scaling: set[Node] = set()

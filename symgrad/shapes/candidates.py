@@ -163,7 +163,8 @@ _TENSORS = _priced(
 )
 _NUMBER_SPEC = Candidate(5, spec=TensorSpec(()))
 """For what has a number for a default: that a gradient fits a number hides nothing."""
-_CONSTANT = Candidate(0, rank=0, constant=True)
+CONSTANT = Candidate(0, rank=0, constant=True)
+"""Any number."""
 _WHOLE = tuple(Candidate(price, value=value) for price, value in enumerate((-1, 1, 2, 0)))
 _REALS = (*_WHOLE[:-1], Candidate(3, value=0.5), replace(_WHOLE[-1], price=4))
 """For a number that may be a probability: within (0, 1), where forward refuses whole ones."""
@@ -173,10 +174,10 @@ first, since a loop may be cut short."""
 _COUNTS = tuple(Candidate(price, value=value) for price, value in enumerate((2, 1, 3)))
 _FLAG = (Candidate(0, value=True), Candidate(12, value=False))
 """Without the flag less is computed: what an argument is would not show."""
-_PLAIN = {"int": _WHOLE, "bool": _FLAG, "float": (_CONSTANT, Candidate(1, value=0.5)),
-          "str": (_CONSTANT,)}  # fmt: skip
+_PLAIN = {"int": _WHOLE, "bool": _FLAG, "float": (CONSTANT, Candidate(1, value=0.5)),
+          "str": (CONSTANT,)}  # fmt: skip
 # What is kept as an attribute may be a tensor all the same: its gradient tells.
-_NUMBER = (_CONSTANT, *_priced(_TENSORS, 1), *_priced(_REALS, 6))
+_NUMBER = (CONSTANT, *_priced(_TENSORS, 1), *_priced(_REALS, 6))
 _FLAG_OR_ELSE = (*_FLAG, *_priced(_REALS, 12), *_priced(_TENSORS, 4))
 _SWITCH = (_FLAG[0], replace(_FLAG[1], price=2), *_priced(_TENSORS, 6), *_priced(_WHOLE, 12))
 _INDEX = (*_priced([one for one in _TENSORS if one.dtype == int64], -6),
@@ -187,16 +188,16 @@ _INDICES = _priced([
 ])  # fmt: skip
 """For rows of indices: each alone, a row would be a number."""
 _ANYTHING = (*_TENSORS, *_priced(_REALS, 10))
-_COUNT = (*_COUNTS, _CONSTANT, *_priced(_TENSORS, 6))
+_COUNT = (*_COUNTS, CONSTANT, *_priced(_TENSORS, 6))
 _WINDOW = tuple(Candidate(price, value=value) for price, value in enumerate((1, 2, 0, 3)))
-_COUNTED_NUMBER = (_CONSTANT, *_priced(_COUNTS, 1), *_priced(_TENSORS, 6))
+_COUNTED_NUMBER = (CONSTANT, *_priced(_COUNTS, 1), *_priced(_TENSORS, 6))
 _AXIS = (*_WHOLE, *_priced(_TENSORS, 6))
 _LABELS = (Candidate(0, value=-100), *_priced(_WHOLE, 1))
 """For the label that counts for nothing: torch's own default first, which is no class."""
 _SHARES = tuple(Candidate(price, value=value) for price, value in enumerate((0.5, 0.0, 1.0)))
 """For what lies in [0, 1]: torch ignores smoothing by less than nothing."""
-_IGNORED_NUMBER = (_CONSTANT, *_priced(_LABELS, 1))
-_SMOOTHING_NUMBER = (_CONSTANT, *_priced(_SHARES, 1))
+_IGNORED_NUMBER = (CONSTANT, *_priced(_LABELS, 1))
+_SMOOTHING_NUMBER = (CONSTANT, *_priced(_SHARES, 1))
 _OPTIONAL = (Candidate(0, value=None), Candidate(1, value=0.5), *_priced(_NUMBER, 4))
 _MASK = (*_priced([one for one in _TENSORS if one.dtype == bool_], -8),
          *_priced([one for one in _TENSORS if one.dtype != bool_], 2))  # fmt: skip
@@ -316,7 +317,7 @@ def _any_plain(parameter: Parameter) -> tuple[Candidate, ...]:
     found = _plain_values(parameter)
     if annotation(parameter) in ("int", "bool", "str") or COUNTED.search(parameter.name):
         return found
-    return (_CONSTANT, *_priced(found, 1))
+    return (CONSTANT, *_priced(found, 1))
 
 
 def _is_open(parameter: Parameter) -> bool:

@@ -45,6 +45,7 @@ from symgrad.errors import (
     is_limit,
 )
 from symgrad.frontend.asked import OTHER, values_of
+from symgrad.frontend.branches import branches
 from symgrad.frontend.compared import comparing
 from symgrad.frontend.evidence import (
     MOST_UNPACKED,
@@ -74,6 +75,7 @@ from symgrad.ops.record import get
 from symgrad.passes.rules import number
 from symgrad.shapes.candidates import (
     ABSENT,
+    CONSTANT,
     MORE_VALUES,
     RANKS,
     Candidate,
@@ -1191,10 +1193,10 @@ class _Search:
     def _combinations(
         self, wanted: Collection[str] = ()
     ) -> Iterator[tuple[int, tuple[Candidate, ...]]]:
-        """All of them with their prices, in order: plain values alone for what Python asks for."""
+        """All of them with their prices, in order: numbers alone for what Python asks for."""
         lists = [
-            (unknown.name in self.asked - {*wanted}
-             and tuple(one for one in unknown.candidates if one.is_value)) or unknown.candidates
+            (unknown.name in self.asked - {*wanted} and self._numbers(unknown))
+            or unknown.candidates
             for unknown in self.unknowns
         ]  # fmt: skip
         if not lists or not all(lists):
@@ -1212,6 +1214,12 @@ class _Search:
                     seen.add(following)
                     step = lists[position][index + 1].price - lists[position][index].price
                     heapq.heappush(heap, (price + step, following))
+
+    def _numbers(self, unknown: Unknown) -> tuple[Candidate, ...]:
+        """Any number, unless it is one of a few, and plain values; nothing without plain values."""
+        values = tuple(one for one in unknown.candidates if one.is_value)
+        constant = () if unknown.name in self.literals else (CONSTANT,)
+        return (*constant, *values) if values else ()
 
     def _forward(
         self, chosen: tuple[Candidate, ...]
@@ -1303,7 +1311,7 @@ class _Search:
     def _traced(self, trial: _Trial) -> tuple[FunctionGraphs | None, Exception | None]:
         try:
             with comparing() as compared:
-                found = trace_request(self._request(trial), most_cases=self.most_cases)
+                found = self._in_a_branch(self._request(trial))
         except Exception as error:  # forward may raise anything on what it is not meant for
             what = error.what if isinstance(error, SymgradError) else error
             self.places.add(as_symgrad_error(error, "forward").location)
@@ -1325,6 +1333,21 @@ class _Search:
         finally:
             self._learn(trial, compared)
         return found, None
+
+    def _in_a_branch(self, request: Request) -> FunctionGraphs:
+        """The trace; where it asks on which side of literals numbers are, of the first answers.
+
+        Raises what forward raises for all answers, and the question where there are too many.
+        """
+
+        def trace(one: Request) -> FunctionGraphs:
+            return trace_request(one, most_cases=self.most_cases)
+
+        every = [found for _, found in branches(request, trace)]
+        accepted = [one for one in every if isinstance(one, FunctionGraphs)]
+        if not accepted and isinstance(every[0], SymgradError):
+            raise every[0]
+        return accepted[0]
 
     def _learn(self, trial: _Trial, compared: Mapping[str, Sequence[Any]]) -> None:
         """What is compared with texts is one of these; what Python asks for, with integers, too."""

@@ -21,7 +21,7 @@ from symgrad.declarations import (
 )
 from symgrad.errors import SpecError
 from symgrad.frontend.function import Function, class_location
-from symgrad.frontend.plain import PLAIN
+from symgrad.frontend.regions import PLAIN
 from symgrad.frontend.request import declared
 from symgrad.runtime.package import replace_file
 from symgrad.tools.importing import OWN_MODULES

@@ -23,7 +23,8 @@ import symgrad as sg
 from symgrad.compiler import build, judged_plan
 from symgrad.emission import emit
 from symgrad.errors import KernelArgumentError, KernelTypeError
-from symgrad.frontend.plain import Region, with_regions
+from symgrad.frontend.plain import with_regions
+from symgrad.frontend.regions import Region
 from symgrad.frontend.request import bind
 from symgrad.frontend.trace import trace_request
 from symgrad.kernels import plan

@@ -445,3 +445,72 @@ class Elastic(Function):
 def test_values_that_cannot_be_traced_are_not_left_out() -> None:
     with pytest.raises(sg.SymgradError, match=r"cannot branch on a tensor here.*num_bits = 2"):
         sg.verify(Elastic)
+
+
+class Floored(Function):
+    """Asks on which side of a literal a number is that may be a tensor."""
+
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.save_for_backward(scale)
+        return x * 1e-3 if scale < 1e-3 else x * scale
+
+    @staticmethod
+    def backward(ctx, g):
+        (scale,) = ctx.saved_tensors
+        return g * max(scale, 1e-3), None
+
+
+class FlooredWrong(Floored):
+    @staticmethod
+    def backward(ctx, g):
+        (scale,) = ctx.saved_tensors
+        return g * scale, None
+
+
+class FlooredMean(Function):
+    """The scale is made of elements: no side can be assumed."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.scale = max(x.detach().abs().mean(), 1e-3)
+        return x * ctx.scale
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.scale
+
+
+class Whole(Function):
+    """What has to be an integer is judged at some."""
+
+    @staticmethod
+    def forward(ctx, x, bits):
+        ctx.most = int(2**bits) - 1
+        return x * ctx.most
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.most, None
+
+
+def test_a_number_that_python_asks_for_is_judged_on_both_sides() -> None:
+    report = sg.verify(Floored)
+    assert report.verdict == "PROVED", str(report)
+    assert report.quantified == ("all real scale",)
+    assert "for scale >= 0.001, scale < 0.001, each judged separately" in report.domain
+    report = sg.verify(FlooredWrong)
+    assert report.verdict == "REFUTED", str(report)
+    assert report.inputs["x"].reason.startswith("where scale < 0.001")
+    assert report.inputs["x"].replayed
+
+
+def test_what_is_made_of_elements_is_not_split() -> None:
+    with pytest.raises(sg.SymgradError, match="cannot branch on a tensor"):
+        sg.verify(FlooredMean)
+
+
+def test_an_integer_that_python_needs_is_judged_at_some() -> None:
+    report = sg.verify(Whole)
+    assert report.verdict == "PROVED", str(report)
+    assert dict(report.values)["bits"] == "1 or 2 or 3 or 5"

@@ -14,6 +14,7 @@ from typing import Protocol, TypeVar
 
 from symgrad.deadline import TimeUp
 from symgrad.errors import SymgradError, counted, is_limit
+from symgrad.ir.assume import Assumption
 from symgrad.plain_values import either
 from symgrad.proof.report.records import Condition, Finding, InputReport, Report
 from symgrad.proof.report.verdict import FAILED, Verdict
@@ -451,6 +452,105 @@ def for_sizes(
             f"not for every {name}: {why}",
         ),
     )
+
+
+class Branch(Protocol):
+    """Values of plain numbers for which a program takes one way; see ``frontend.branches``."""
+
+    @property
+    def text(self) -> str:
+        """``scale < 1e-08``; empty for all values."""
+
+    @property
+    def stated(self) -> tuple[Assumption, ...]:
+        """What is stated of these numbers."""
+
+    @property
+    def facts(self) -> tuple[Assumption, ...]:
+        """What is stated, and the answers."""
+
+
+B = TypeVar("B", bound=Branch)
+
+
+def for_answers(every: Iterable[tuple[B, Report | SymgradError]]) -> Report:
+    """One report of those for the answers to what a program asks of plain numbers.
+
+    The values of the numbers are all values together; after what is REFUTED no more are judged.  An
+    error is why forward does not accept some; raises it where it accepts none.  What declares a
+    surrogate is left out: it was proved for some values alone.
+    """
+    reports: dict[str, Report] = {}
+    refused: dict[str, SymgradError] = {}
+    for branch, found in every:
+        if isinstance(found, SymgradError):
+            refused[branch.text] = found
+            continue
+        reports[branch.text] = _as_stated(found, branch)
+        if found.verdict is Verdict.REFUTED:
+            break
+    if not reports:
+        raise next(iter(refused.values()))
+    by_words = {f"where {where}": report for where, report in reports.items()}
+    inputs = worst_inputs(by_words)
+    for name, one in inputs.items():
+        ways = {r.inputs[name].surrogate for r in reports.values() if name in r.inputs}
+        if one.surrogate and len(ways) > 1:
+            words = max(by_words, key=lambda key: by_words[key].inputs[name].verdict)
+            inputs[name] = replace(one, surrogate=f"{one.surrogate}, {words}")
+        inputs[name] = replace(inputs[name], declaration="")
+    if refused:
+        text = f"{' or '.join(reports)} (forward does not accept other values)"
+        inputs = under(inputs, before=(Condition("value", text),))
+    base = max(reports.values(), key=lambda one: one.verdict)
+    values, quantified = _numbers(by_words)
+    apart = ", each judged separately" if len(reports) > 1 else ""
+    domain = "; ".join(filter(None, [base.domain, f"for {', '.join(reports)}{apart}"]))
+    shapes = [one.inferred for one in reports.values()]
+    notes = [note for one in reports.values() for note in one.notes if note not in shapes]
+    said = [f"forward does not accept {where}: {one.what}" for where, one in refused.items()]
+    return replace(
+        base, inputs=inputs, protocol=worst_findings(by_words), repair=None, repaired=None,
+        domain=domain, values=values, quantified=quantified,
+        timed_out=any(one.timed_out for one in reports.values()),
+        notes=tuple(dict.fromkeys([*notes, *said, *filter(None, [base.inferred])])),
+    )  # fmt: skip
+
+
+def _numbers(
+    reports: Mapping[str, Report],
+) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
+    """The plain arguments that reports hold for, and those that are any; what differs, by words."""
+    values: dict[str, dict[str, list[str]]] = {}
+    quantified: dict[str, list[str]] = {}
+    for words, report in reports.items():
+        for name, text in report.values:
+            values.setdefault(name, {}).setdefault(text, []).append(words)
+        for text in report.quantified:
+            quantified.setdefault(text, []).append(words)
+
+    def said(text: str, where: Sequence[str]) -> str:
+        return text if len(where) == len(reports) else f"{text} {' or '.join(where)}"
+
+    fixed = {name: "; ".join(said(*one) for one in found.items()) for name, found in values.items()}
+    return tuple(fixed.items()), tuple(said(*one) for one in quantified.items())
+
+
+def _as_stated(report: Report, branch: Branch) -> Report:
+    """The report on a branch with what is stated in the place of what it is judged under."""
+    own = Condition("value", branch.text)
+    texts = {str(one) for one in branch.facts}
+    stated = tuple(Condition("declared", str(one), code=one.code) for one in branch.stated)
+    inputs = {
+        name: replace(
+            one, conditions=(
+                *stated, *(c for c in one.conditions if c.kind != "declared" or c.text not in texts)
+            ),
+            suggested_under=(own, *(c for c in one.suggested_under if c.text not in texts)),
+        )
+        for name, one in report.inputs.items()
+    }  # fmt: skip
+    return replace(report, inputs=inputs)
 
 
 def for_ranks(

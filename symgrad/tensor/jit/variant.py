@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from symgrad.budgets import MOST_PATTERNS
-from symgrad.frontend.plain import PlainNumber, Region
+from symgrad.frontend.plain import PlainNumber
+from symgrad.frontend.regions import Region
 from symgrad.frontend.session import activate, as_symgrad_error
 from symgrad.frontend.sizes import SymFloat, SymInt, symbolic_math
 from symgrad.frontend.tensor import SymbolicTensor

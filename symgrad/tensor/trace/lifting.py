@@ -17,7 +17,7 @@ from typing import Any
 from symgrad.frontend.facts import OPPOSITE, SizeFacts
 from symgrad.frontend.function import class_of, is_once
 from symgrad.frontend.history import History
-from symgrad.frontend.plain import Region
+from symgrad.frontend.regions import Region
 from symgrad.frontend.session import Session
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.ir.atoms import Size

@@ -1,0 +1,96 @@
+"""What a program is under each answer to what it asks of plain numbers.
+
+In: a request, and what is to be done with it.  Out: what is done, for values of the numbers for
+which the program takes one way each; together these are all values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeVar
+
+from symgrad.budgets import MOST_ANSWERS
+from symgrad.errors import ControlFlowError, SymgradError, is_limit
+from symgrad.frontend.plain import in_all
+from symgrad.frontend.request import AnyFunction, Request
+from symgrad.frontend.thresholds import Threshold, ThresholdError, region_of
+from symgrad.ir.assume import Assumption
+
+T = TypeVar("T")
+
+
+class Branch(NamedTuple):
+    """Values of numbers for which a program takes one way; ``text`` is empty for all.
+
+    ``stated``: what the request says of these numbers; ``facts``: that and the answers.
+    """
+
+    text: str
+    stated: tuple[Assumption, ...]
+    facts: tuple[Assumption, ...]
+
+
+def branches(
+    request: Request, judge: Callable[[Request], T]
+) -> Iterator[tuple[Branch, T | SymgradError]]:
+    """What is judged under each answer that the program asks for; one alone where it asks nothing.
+
+    An error is what forward raises for these values.  Raises ControlFlowError where it asks too
+    often, and whatever says nothing of the program.
+    """
+    todo = [(request, dict[str, None]())]
+    asked = 1
+    while todo:
+        one, names = todo.pop()
+        where = _branch(request, one, names)
+        try:
+            yield where, judge(one)
+        except ThresholdError as error:
+            asks = error.asks
+            asked += 2
+            if asks.decided(one.assumptions) is not None:
+                raise
+            if asked > MOST_ANSWERS:
+                raise ControlFlowError(
+                    f"Python asks about the value of {asks.name} again and again",
+                    location=error.location, asked=error.asked,
+                    hint=f'give it a value, static={{"{asks.name}": 1.0}}',
+                ) from None  # fmt: skip
+            known = {**names, asks.name: None}
+            todo += [(_narrowed(one, asks, holds), known) for holds in (True, False)]
+        except SymgradError as error:
+            if not names or is_limit(error):
+                raise
+            yield where, error
+
+
+def _branch(request: Request, one: Request, names: Collection[str]) -> Branch:
+    text = " and ".join(region_of(name, one.assumptions).condition for name in names)
+    intervals = [
+        [fact for fact in asked.assumptions if fact.name in names and fact.kind == "interval"]
+        for asked in (request, one)
+    ]  # fmt: skip
+    return Branch(text, tuple(intervals[0]), tuple(intervals[1]))
+
+
+def _narrowed(request: Request, asks: Threshold, holds: bool) -> Request:
+    """The request, in all its shapes, for the numbers of which the answer is so."""
+
+    def change(one: Request) -> Request:
+        return replace(one, assumptions=asks.fact(holds, one.assumptions))
+
+    found, known = in_all(request, change), request.guess
+    if found.guess is None or known is None:
+        return found
+
+    def near() -> Request | None:
+        return known.fitting and _narrowed(known.fitting, asks, holds)
+
+    def again(function: AnyFunction, values: Mapping[str, Any]) -> Request:
+        assert known is not None
+        assert known.again is not None
+        return _narrowed(known.again(function, values), asks, holds)
+
+    guess = replace(found.guess, near=near, again=known.again and again)
+    return replace(found, guess=guess)
