@@ -12,8 +12,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from symgrad.budgets import MOST_ANSWERS
 from symgrad.errors import ControlFlowError, SymgradError, is_limit
+from symgrad.frontend.evidence import AnyFunction
 from symgrad.frontend.plain import in_all
-from symgrad.frontend.request import AnyFunction, Request
+from symgrad.frontend.request import Request
 from symgrad.frontend.thresholds import Threshold, ThresholdError, region_of
 from symgrad.ir.assume import Assumption
 
