@@ -333,8 +333,10 @@ class _Search:
 
         They have numbers where the gradients are numbers.  Else they are the nearest shapes for
         which backward runs, and each gradient has its argument's shape, if it does not for these.
+        What is compared by ``==`` alone is an integer there, such as a class.
         """
         other = self._with_numbers(found) if found.fits else self._nearest(found)
+        other = self._with_integers(other or found) or other
         if other is None:
             return None
         return replace(self._found(other), guess=self._presences(other))
@@ -762,6 +764,11 @@ class _Search:
                     yield self._found(min(fitting, key=lambda one: one.price))
 
     def _compared(self, found: _Trial) -> Iterator[Request]:
+        other = self._with_integers(found)
+        if other is not None:
+            yield self._found(other)
+
+    def _with_integers(self, found: _Trial) -> _Trial | None:
         """The same with integers for floats without a gradient that are compared by ``==``."""
         graphs, _ = self._trace(found)
         names = NONE if graphs is None else _labels(graphs)
@@ -772,8 +779,7 @@ class _Search:
             for unknown, one in zip(self.unknowns, found.chosen, strict=True)
         )
         other = None if chosen == found.chosen else self._tried(chosen)
-        if other is not None and not other.failing and not other.hidden:
-            yield self._found(other)
+        return None if other is None or other.failing or other.hidden else other
 
     def _valued(self, found: _Trial) -> Iterator[Request]:
         """The same with other values of plain arguments that have no default, where they fit.

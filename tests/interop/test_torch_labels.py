@@ -618,3 +618,40 @@ def test_a_row_of_padding_may_have_no_gradient(case: str) -> None:
     assert said in text
     if verdict == "PROVED":
         assert "the row padding_idx is meant to have the derivative of its values" in text
+
+
+class SmoothedByHand(FUNCTION):
+    """Smoothed cross-entropy whose hits are where a label equals the number of a class.
+
+    A label that is no class has no hit: then the targets do not add up to 1, which backward needs.
+    """
+
+    share = 1.0
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, y: Any, eps: float = 0.1) -> Any:
+        scores = torch.log_softmax(x, -1)
+        classes = x.size(-1)
+        hits = (torch.arange(classes, device=x.device) == y.unsqueeze(-1)).to(x.dtype)
+        targets = hits * (1 - eps) + eps / classes
+        ctx.save_for_backward(scores, targets)
+        return -(targets * scores).sum(-1)
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        scores, targets = ctx.saved_tensors
+        return g.unsqueeze(-1) * (cls.share * scores.exp() - targets), None, None
+
+
+class SmoothedByHalf(SmoothedByHand):
+    share = 0.5
+
+
+def test_what_is_compared_with_classes_is_one() -> None:
+    """Labels as floats, which are no classes, are a condition; one that is, is no excuse."""
+    report = sg.verify(SmoothedByHand)
+    assert str(report.verdict) == "PROVED", str(report)
+    text = " ".join(str(report).split())
+    assert "if the shapes are x[n, m], i64 y[n] (the gradient of x is wrong" in text
+    assert "if 0 <= y < m" in text
+    assert str(sg.verify(SmoothedByHalf).verdict) == "REFUTED"
