@@ -204,6 +204,11 @@ def counts_axes(function: AnyFunction) -> bool:
     return min(found, default=0) >= 0 < max(found, default=0)
 
 
+def counts_from_the_end(function: AnyFunction) -> bool:
+    """Does the code of a class count an axis from the last one, or leave their number open?"""
+    return any(axis < 0 for node in ast.walk(syntax_of(function)) for axis in _axes_in(node))
+
+
 def named_axes(function: AnyFunction) -> int:
     """As many axes as forward and backward name by numbers, and in indices: ``sum((0, 2, 3))``."""
     tree = syntax_of(function)

@@ -23,7 +23,7 @@ from typing import Any
 from symgrad.budgets import MOST_SLIPS, REPAIR_EXTRAS, SLIP_SECONDS, VERDICT_SECONDS
 from symgrad.deadline import TimeUp, check, limited
 from symgrad.errors import ShapeError, SymgradError
-from symgrad.frontend.evidence import AnyFunction, Kind, parameters
+from symgrad.frontend.evidence import AnyFunction, Kind, counts_from_the_end, parameters
 from symgrad.frontend.function import class_of, raw_method, separate_setup
 from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Node
@@ -395,13 +395,17 @@ class Pasting:
     def offer(
         self, case: FunctionCase, name: str, spell: Spell, modes: Mapping[str, str]
     ) -> Offer | None:
-        """The code of a gradient if, pasted where backward returns it, it is PROVED."""
+        """The code of a gradient if, pasted where backward returns it, it is PROVED.
+
+        Axes are counted as the class counts them; the other way, where more is proved of that.
+        """
         seen = self._seen(case)
         position = self.positions.get(name)
         if seen is None or position is None:
             return None
         found: Offer | None = None
-        for one in (seen, replace(seen, scope=from_the_end(seen.scope))):
+        ways = [seen, replace(seen, scope=from_the_end(seen.scope))]
+        for one in reversed(ways) if counts_from_the_end(self.function) else ways:
             offer = self._offer(one, name, position, spell, modes)
             if offer is not None and not offer.alone:
                 return offer

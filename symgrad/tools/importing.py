@@ -26,11 +26,17 @@ from symgrad.tools.sources import root_of
 OWN_MODULES = "_symgrad_"
 """How the names of modules begin that were imported by their paths."""
 _alone: dict[str, str] = {}
+_without: dict[str, tuple[str, ...]] = {}
 
 
 def alone(module: str) -> str:
     """Why a module was imported without the packages around it; empty where it was not."""
     return _alone.get(module, "")
+
+
+def without(module: str) -> tuple[str, ...]:
+    """The packages in whose place empty ones stood while a module was imported."""
+    return _without.get(module, ())
 
 
 def look_here() -> None:
@@ -157,27 +163,27 @@ def _drop_empty() -> None:
 
 def _imported_alone(root: Path, parts: Sequence[str], why: str) -> ModuleType | None:
     """The module with empty packages for those that fail; None where it fails itself."""
-    missing = False
+    empty: list[str] = []
     for end in range(1, len(parts)):
         name = ".".join(parts[:end])
         if name in sys.modules:
             continue
-        if missing:  # the first that is not there has failed; those in it have not been tried
+        if empty:  # the first that is not there has failed; those in it have not been tried
             try:
                 importlib.import_module(name)
                 continue
             except (Exception, SystemExit):
                 pass
-        missing = True
+        empty.append(name)
         package = _Empty(name)
         package.__path__ = [str(root.joinpath(*parts[:end]))]
         sys.modules[name] = package
-    if not missing:
+    if not empty:
         return None
     name = ".".join(parts)
     try:
         found = importlib.import_module(name)
     except (Exception, SystemExit):
         return None
-    _alone[name] = why
+    _alone[name], _without[name] = why, tuple(empty)
     return found

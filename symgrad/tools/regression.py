@@ -39,7 +39,7 @@ from symgrad.ir.printer import fresh_name
 from symgrad.kernels import op_name
 from symgrad.proof.report.records import CounterexampleReport
 from symgrad.proof.words.snippet import numpy_name
-from symgrad.tools.importing import OWN_MODULES
+from symgrad.tools import importing
 from symgrad.tools.judging import Judged
 
 _HEAD = '''"""Tests that compare hand-written backwards with difference quotients of forward.
@@ -52,6 +52,7 @@ until its backward is fixed.  From then on it guards against the same mistake.
 _IMPORTS = """import importlib.util
 import math
 import sys
+import types
 from pathlib import Path
 
 import jax
@@ -75,6 +76,20 @@ _LOAD_FILE = '''def load(file):
         sys.path.remove(str(path.parent))
     return module
 '''
+_LOAD_ALONE = '''def load_alone(root, name, *packages):
+    """Import a module with empty packages around it, which could not be imported."""
+    for package in packages:
+        empty = sys.modules[package] = types.ModuleType(package)
+        folder = (Path(__file__).parent / root).resolve()
+        empty.__path__ = [str(folder.joinpath(*package.split(".")))]
+    try:
+        return load_module(root, name)
+    finally:
+        for package in packages:
+            del sys.modules[package]
+'''
+_HERE = """# Modules that are found nowhere else are looked for where symgrad was run.
+sys.path.append(str((Path(__file__).parent / "{}").resolve()))"""
 _LOAD_MODULE = '''def load_module(root, name):
     """Import a module from the folder ``root``, a path relative to the folder of this file."""
     path = str((Path(__file__).parent / root).resolve())
@@ -212,7 +227,7 @@ def regression_tests(judged: Sequence[Judged], target: Path) -> WrittenTests:
                 continue
             names.append(title)
             bodies.append(body)
-    return WrittenTests(_file(bodies) if bodies else "", tuple(names), tuple(left_out))
+    return WrittenTests(_file(bodies, target) if bodies else "", tuple(names), tuple(left_out))
 
 
 def _words(name: str) -> str:
@@ -221,14 +236,19 @@ def _words(name: str) -> str:
     return op_name(name.lower()) if any(len(word) == 1 for word in words.split("_")) else words
 
 
-def _file(bodies: Sequence[str]) -> str:
+def _file(bodies: Sequence[str], target: Path) -> str:
     """The tests, with the imports and helpers that they need."""
     joined = "\n\n\n".join(bodies)
     helpers = "\n\n\n".join(part for part in _parts(_HELPERS) if _is_called(part, joined))
-    loaders = [
-        text for call, text in (("load(", _LOAD_FILE), ("load_module(", _LOAD_MODULE))
-        if call in joined
-    ]  # fmt: skip
+    alone = "load_alone(" in joined
+    loads = (
+        ("load(" in joined, _LOAD_FILE),
+        ("load_module(" in joined or alone, _LOAD_MODULE),
+        (alone, _LOAD_ALONE),
+    )
+    loaders = [text for needed, text in loads if needed]
+    if loaders:
+        loaders.insert(0, _HERE.format(_relative(Path.cwd(), target)))
     parts = [part.strip() for part in (*loaders, helpers, joined)]
     return "\n\n\n".join([f"{_HEAD}{_imports(''.join(parts))}".strip(), *parts]) + "\n"
 
@@ -250,8 +270,8 @@ def _is_called(part: str, text: str) -> bool:
 def _imports(text: str) -> str:
     """The import statements whose names occur in the text."""
     used = {
-        "importlib.util": "importlib.", "math": "math.", "sys": "sys.", "Path": "Path(",
-        "np": "np.", "sg": "sg.", "torch": "torch.", "jax": "jax.",
+        "importlib.util": "importlib.", "math": "math.", "sys": "sys.", "types": "types.",
+        "Path": "Path(", "np": "np.", "sg": "sg.", "torch": "torch.", "jax": "jax.",
     }  # fmt: skip
     lines = [
         line for line in _IMPORTS.strip().splitlines()
@@ -266,7 +286,7 @@ def _test(
     """The test by import, or else by formula: the first that fails; None where neither does."""
     imported = (_by_import(one, name, found, target, title, quotient) for quotient in (True, False))
     for body in (*imported, _by_formula(found, title)):
-        if body is not None and _fails(_file([body]), title, target, found.true):
+        if body is not None and _fails(_file([body], target), title, target, found.true):
             return body
     return None
 
@@ -427,12 +447,14 @@ def _import(one: Judged, target: Path) -> str:
     module = one.function.__module__
     location = one.location
     file = Path(location.file).resolve() if location else Path()
-    if module.startswith(OWN_MODULES):
+    if module.startswith(importing.OWN_MODULES):
         return f'load("{_relative(file, target)}").{one.name}'
     root = file.parents[module.count(".") + (file.name == "__init__.py")]
     if "site-packages" in root.parts:
         return f'importlib.import_module("{module}").{one.name}'
-    return f'load_module("{_relative(root, target)}", "{module}").{one.name}'
+    listed = "".join(f', "{package}"' for package in importing.without(module))
+    load = "load_alone" if listed else "load_module"
+    return f'{load}("{_relative(root, target)}", "{module}"{listed}).{one.name}'
 
 
 def _relative(path: Path, target: Path) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -368,6 +369,41 @@ def test_a_class_of_a_package(
     pytester.runpytest_inprocess("test.py", "-p", "no:symgrad").assert_outcomes(failed=1)
     (package / "constants.py").write_text("BUG = 1\n")
     pytester.runpytest_subprocess("test.py", "-p", "no:symgrad").assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(
+    ("first", "own"),
+    [
+        ("import symgrad_no_such_module\n", "from .constants import BUG\n"),
+        ("", "from src.outputs_package.constants import BUG\n"),
+    ],
+    ids=["a package that cannot be imported", "an import from the working folder"],
+)
+def test_what_is_found_from_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str, own: str
+) -> None:
+    """The written test imports what the verdict did, by pytest in a process of its own."""
+    package = tmp_path / "src" / "outputs_package"
+    (tmp_path / "tests").mkdir()
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(first)
+    (package / "constants.py").write_text("BUG = 3.0\n")
+    ops = package / "ops.py"
+    ops.write_text(f"import symgrad as sg\n{own}{BROKEN['left_out_gradient'][0]}")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.chdir(tmp_path)
+    done = run(
+        "verify", "src/outputs_package/ops.py", "--quiet", "--write-test", "tests/test_it.py"
+    )
+    assert done.exit_code == 1, done.output
+    monkeypatch.chdir(package)  # pytest as a module looks into the working folder
+    again = [sys.executable, "-m", "pytest", "-p", "no:symgrad", str(tmp_path / "tests/test_it.py")]
+    found = subprocess.run(again, capture_output=True, text=True)
+    assert "AssertionError" in found.stdout
+    assert "ModuleNotFoundError" not in found.stdout
+    (package / "constants.py").write_text("BUG = 1\n")
+    found = subprocess.run(again, capture_output=True, text=True)
+    assert found.returncode == 0, found.stdout
 
 
 def test_what_has_no_test_is_named(folder: Path) -> None:

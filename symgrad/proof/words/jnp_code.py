@@ -77,7 +77,7 @@ class JnpWriter(CodeWriter):
         """A reduction of a node over some axes."""
         listed = [self._inside(inner, 0)]
         if kept or len(over) < inner.rank:
-            listed.append(f"axis={axes(over)}")
+            listed.append(f"axis={self._axes(over, inner.rank)}")
         if kept:
             listed.append("keepdims=True")
         return f"{self.module}.{name}({', '.join(listed)})", ATOM
@@ -130,7 +130,7 @@ class JnpWriter(CodeWriter):
                 self.text(arg.args[0])
                 return self._reduced("sum", arg.args[0], inserted, kept=True)
             inner = self._receiver(arg)
-            return f"{self.module}.expand_dims({inner}, {axes(inserted)})", ATOM
+            return f"{self.module}.expand_dims({inner}, {self._axes(inserted, node.rank)})", ATOM
         return f"{self._receiver(arg)}.reshape({self._sizes(node)})", ATOM
 
     def _permute(self, node: Node) -> Text:
@@ -140,7 +140,8 @@ class JnpWriter(CodeWriter):
             return self._turned_product(node.args[0]) or (f"{inner}.T", ATOM)
         if len(moved) == 2:
             inner = self._inside(node.args[0], 0)
-            return f"{self.module}.swapaxes({inner}, {moved[0]}, {moved[1]})", ATOM
+            first, second = (self._axis(axis, node.rank) for axis in moved)
+            return f"{self.module}.swapaxes({inner}, {first}, {second})", ATOM
         return f"{inner}.transpose({axes(order)})", ATOM
 
     def _side(self, arg: Node, turned: bool, level: int) -> str:
@@ -157,18 +158,19 @@ class JnpWriter(CodeWriter):
 
     def _concat(self, node: Node) -> Text:
         parts = ", ".join(self._inside(arg, 0) for arg in node.args)
-        axis = node.attributes["axis"]
+        axis = self._axis(node.attributes["axis"], node.rank)
         return f"{self.module}.concatenate([{parts}], axis={axis})", ATOM
 
     def _slice(self, node: Node) -> Text:
         flipped = whole_flip(node)
         if flipped:
             inner = self._inside(node.args[0], 0)
-            return f"{self.module}.flip({inner}, {axes(flipped)})", ATOM
+            return f"{self.module}.flip({inner}, {self._axes(flipped, node.rank)})", ATOM
         return super()._slice(node)
 
     def _scan(self, node: Node) -> Text:
-        axis, inner = node.attributes["axis"], self._inside(node.args[0], 0)
+        axis = self._axis(node.attributes["axis"], node.rank)
+        inner = self._inside(node.args[0], 0)
         if node.attributes["reverse"]:
             inner = f"{self.module}.flip({inner}, {axis})"
             scanned = f"{self.module}.{node.op}({inner}, axis={axis})"
