@@ -1349,10 +1349,15 @@ class _Search:
         def trace(one: Request) -> FunctionGraphs:
             return trace_request(one, most_cases=self.most_cases)
 
-        every = [found for _, found in branches(request, trace)]
-        accepted = [one for one in every if isinstance(one, FunctionGraphs)]
-        if not accepted and isinstance(every[0], SymgradError):
-            raise every[0]
+        every = list(branches(request, trace))
+        accepted = [one for _, one in every if isinstance(one, FunctionGraphs)]
+        if not accepted and isinstance(every[0][1], SymgradError):
+            raise every[0][1]
+        numbers = {fact.name for branch, _ in every for fact in branch.facts}
+        written = {name for one in accepted for case in one.cases for name in case.updated}
+        if written & numbers:  # of a number, scale *= 2 makes another one
+            said = "a number that Python asks for is written in place"
+            raise ControlFlowError(said, asked=written & numbers)
         return accepted[0]
 
     def _learn(self, trial: _Trial, compared: Mapping[str, Sequence[Any]]) -> None:

@@ -514,3 +514,24 @@ def test_an_integer_that_python_needs_is_judged_at_some() -> None:
     report = sg.verify(Whole)
     assert report.verdict == "PROVED", str(report)
     assert dict(report.values)["bits"] == "1 or 2 or 3 or 5"
+
+
+class Rescaled(Function):
+    """``scale *= 2`` writes into a tensor, and makes another number of a number."""
+
+    @staticmethod
+    def forward(ctx, x, scale: float):
+        ctx.scale = scale
+        if scale > 1:
+            scale *= 2
+        return x * scale
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.scale, None
+
+
+def test_a_number_that_is_multiplied_in_place_is_no_tensor() -> None:
+    report = sg.verify(Rescaled)
+    assert not report.quantified, str(report)
+    assert dict(report.values)["scale"] == "0.5"
