@@ -80,6 +80,14 @@ FORWARDS: dict[str, Any] = {
     "detached": (lambda x: x.detach() ** 3, lambda x: 3 * x**2),
     "numpy": (lambda x: torch.tensor(x.detach().numpy() ** 3), lambda x: 3 * x**2),
     "in 32 bits": (lambda x: x.float() ** 3, lambda x: 3 * x**2),
+    "in 32 bits between": (lambda x: (x.float() ** 3).to(x.dtype), lambda x: 3 * x**2),
+    "in a tensor of 32 bits": (
+        lambda x: torch.zeros_like(x, dtype=torch.float32).copy_(x).to(x.dtype) ** 3,
+        lambda x: 3 * x**2,
+    ),
+    "in 32 bits, detached": (lambda x: (x.data.float() * 3).to(x.dtype), lambda x: 3 + 0 * x),
+    "in 16 bits between": (lambda x: x.bfloat16().to(x.dtype) * 3, lambda x: 3 + 0 * x),
+    "in 16 bits of 32": (lambda x: x.float().half().to(x.dtype) * 3, lambda x: 3 + 0 * x),
     "steps": (lambda x: x.round(), lambda x: 0 * x),
     "half a parabola": (lambda x: torch.where(x > 0, x**2, -(x**2)), lambda x: 2 * x.abs()),
     "a domain": (lambda x: (x + 2).sqrt(), lambda x: 0.5 / (x + 2).sqrt()),
@@ -87,7 +95,9 @@ FORWARDS: dict[str, Any] = {
 }
 POINTS = {
     "a domain": (-2 + 2.0**-9, 1e8, 0.0), "a pole": (2.0**-12, -1e6, 3.0),
-    "steps": (0.4375, -2.25, 1e6 + 0.25), "in 32 bits": (0.5, -3.0, 1.25),
+    "steps": (0.4375, -2.25, 1e6 + 0.25), **{
+        name: (0.5, -3.0, 1.25) for name in FORWARDS if name.startswith("in ")
+    },
 }  # fmt: skip
 
 
@@ -167,6 +177,24 @@ def test_a_real_call_does_not_import_sympy() -> None:
     backward, derivative, imported = done.stdout.split()
     assert float(backward) == float(derivative) == 5 * 3 * 2**2 + 2 * 9
     assert imported == "False"
+
+
+def test_a_gradient_that_is_left_out_beside_casts_is_refuted() -> None:
+    class Affine(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, w: Any) -> Any:
+            ctx.save_for_backward(w)
+            return (x.float() * w.float()).to(dtype=x.dtype)
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            (w,) = ctx.saved_tensors
+            return (grad.float() * w).to(grad.dtype), None
+
+    report = sg.verify(Affine, "n", "n", suggest=False)
+    assert str(report.inputs["x"].verdict) == "PROVED"
+    assert str(report.inputs["w"].verdict) == "REFUTED"
+    assert "confirmed in torch in float32: backward gives 0, the derivative is" in str(report)
 
 
 def test_what_torch_does_not_confirm_is_undecided() -> None:

@@ -180,3 +180,37 @@ def test_a_backward_that_always_raises_is_refuted(text: str) -> None:
 def test_the_message_has_the_line_and_the_dtypes() -> None:
     report = sg.verify(square("torch.heaviside(x, n)"), "n n", suggest=False)
     assert "torch's heaviside takes one dtype, not float32 and int64" in report.inputs["x"].reason
+
+
+OLD = {
+    name: kind for name, kind in vars(torch).items()
+    if type(kind) is type(torch.FloatTensor) and not kind.dtype.is_complex
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", ["class", "text", "of Tensor"])
+@pytest.mark.parametrize("name", [*OLD, "Tensor"])
+def test_old_names_of_dtypes_cast_as_in_torch(name: str, way: str) -> None:
+    kind: Any = getattr(torch, name)
+
+    def cast(x: Any) -> Any:
+        if way == "of Tensor":
+            return torch.Tensor.type(x, kind)
+        return x.type(kind if way == "class" else f"torch.{name}")
+
+    wanted = cast(torch.ones(2) > 0).dtype
+
+    class Masked(FUNCTION):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            mask = cast(x > 0)
+            assert mask.dtype == wanted
+            ctx.save_for_backward(mask)
+            return (x * mask).to(x.dtype)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (mask,) = ctx.saved_tensors
+            return (g * mask).to(g.dtype)
+
+    assert str(sg.verify(Masked, "n").verdict) == "PROVED"

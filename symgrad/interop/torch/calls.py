@@ -328,6 +328,7 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "backward": _backward, "stride": beneath.stride, "is_conj": lambda self: False,
     "get_real": _real, "real": _real,
     "is_neg": _is_neg, "resolve_conj": lambda self: self, "resolve_neg": _resolve_neg,
+    "type": lambda self, *args, **named: self.type(*args, **named),
     "is_same_size": lambda self, other: SymbolicTensor.is_same_size(self, inward(other)),
     **{
         one.method: lambda self, one=one, **named: to(self, str(one), **named)

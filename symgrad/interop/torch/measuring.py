@@ -11,9 +11,9 @@ quotients count, unless backward leaves out what autograd does of an embedding w
 NumPy), or apply a Function with a wrong backward.  At a kink, where the quotients ahead and behind
 differ, there is no derivative.
 
-Floats have 64 bits; where the class does not take these, 32.  Where rounding to 16 bits hides the
-derivative, floats that the class converts to these keep their own.  Where there is no GPU, what
-the class does on one is done on the CPU.
+Floats have 64 bits; where the class does not take these, or rounds them to 32 bits, 32.  Floats
+that the class rounds to 16 bits keep their own, since that hides the derivative.  Where there is no
+GPU, what the class does on one is done on the CPU.
 """
 
 from __future__ import annotations
@@ -41,6 +41,10 @@ _COARSE = 1e-3
 PADDED = "by autograd, which leaves out the row padding_idx of an embedding"
 
 
+class _Rounded(NotMeasured):
+    """Forward rounds floats to fewer bits than they are given in, which hides small steps."""
+
+
 def measured(original: Any, call: Call) -> Measured:
     """One element of a gradient, as the class gives it and as it should be.
 
@@ -51,9 +55,9 @@ def measured(original: Any, call: Call) -> Measured:
         try:
             with _calm():
                 return _near(_Run(original, call, dtype))
-        except NotMeasured:
-            raise
         except Exception as error:
+            if isinstance(error, NotMeasured) and not isinstance(error, _Rounded):
+                raise
             first = first or error
     assert first is not None
     raise first
@@ -196,6 +200,27 @@ class _Elsewhere(TorchFunctionMode):
         return value
 
 
+class _Roundings(TorchFunctionMode):
+    """Notes whether floats are written as floats of fewer bits, and of fewer than ``dtype``."""
+
+    def __init__(self, dtype: Any) -> None:
+        super().__init__()
+        self.bits = torch.finfo(dtype).bits
+        self.found = False
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        bits = _bits(made if isinstance(made, torch.Tensor) else next(iter(args), None))
+        self.found |= 0 < bits < self.bits and any(_bits(one) > bits for one in args)
+        return made
+
+
+def _bits(value: Any) -> int:
+    """How many bits the floats of a tensor have; 0 for all else."""
+    is_float = isinstance(value, torch.Tensor) and value.is_floating_point()
+    return torch.finfo(value.dtype).bits if is_float else 0
+
+
 def _near(run: _Run) -> Measured:
     """What is measured; else what is measured on the CPU, or without rounding to 16 bits.
 
@@ -309,12 +334,15 @@ def _quotient(run: _Run) -> tuple[float, float]:
     """The derivative, and how wrong it may be; NaN where the quotients show none."""
     here = float(run.values()[run.call.wanted][run.call.at])
     try:
-        with torch.no_grad():
-            return by_quotients(lambda value: _outputs_at(run, value), here)
+        with torch.no_grad(), _Roundings(run.dtype) as noted:
+            found = by_quotients(lambda value: _outputs_at(run, value), here)
     except NotMeasured:
         raise
     except Exception:  # forward does not take the values next to these
         return math.nan, math.inf
+    if noted.found:
+        raise _Rounded("forward rounds its floats, which hides small differences")
+    return found
 
 
 def _outputs_at(run: _Run, value: float) -> tuple[list[Weighted], float]:

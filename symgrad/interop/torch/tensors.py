@@ -97,7 +97,10 @@ def _type(self: Any, dtype: Any = None, **ignored: Any) -> Any:
         shown = told(self.storage.node.dtype)
         name = _NARROW.get(shown) or self.storage.node.dtype.tensor_class
         return f"torch.{'cuda.' if self.is_cuda else ''}{name}"
-    return SymbolicTensor.type(self, getattr(dtype, "symgrad_original", dtype))  # type: ignore[attr-defined]
+    if isinstance(dtype, str) and dtype.startswith("torch."):
+        dtype = getattr(torch, dtype.rpartition(".")[2], dtype)
+    kind = torch.get_default_dtype() if dtype is torch.Tensor else getattr(dtype, "dtype", dtype)
+    return SymbolicTensor.type(self, kind)  # type: ignore[attr-defined]
 
 
 def _uses(self: Any) -> Any:
