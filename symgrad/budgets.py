@@ -365,6 +365,10 @@ OTHER_NUMBERS_SHARE = 0.5
 """Of the time that is left, for each of the other numbers in the place of a size."""
 MOST_OTHER_SHAPES = 4
 """Other shapes that are judged: each takes as long as the first."""
+MOST_TOGETHER, MOST_ELSEWHERE = 24, 48
+"""Other values of plain arguments that are judged together, and all that are at other shapes."""
+TOGETHER_SHARE = 0.3
+"""Of the time that is left, for finding these."""
 TENSOR_TRIALS = 48
 """Trials with a tensor where a plain value has been found: is there a gradient to judge?"""
 ALL_MASKS_UP_TO = 3

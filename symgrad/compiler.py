@@ -382,7 +382,7 @@ def _for_guesses(request: Request, suggest: bool) -> Report:
     first = _for_presences(request, suggest, proved)
     if request.guess is None:
         return first
-    from symgrad.proof.report.merge import for_guesses, for_narrower, under_shapes
+    from symgrad.proof.report.merge import for_narrower
 
     fitting = request.guess.fitting if str(first.verdict) == "REFUTED" else None
     if fitting is not None and fitting.guess is not None:
@@ -397,36 +397,51 @@ def _for_guesses(request: Request, suggest: bool) -> Report:
         longer = _with_axes_more(request, first, suggest, proved)
         if longer is not None:
             return longer
-    judged, late, equal = {request.guess: first}, list[str](), set[str]()
+    return _for_others(request, first, suggest, proved)
+
+
+def _for_others(request: Request, first: Report, suggest: bool, proved: Proved) -> Report:
+    """The verdict for all inferred shapes, and for the other values of plain arguments."""
+    from symgrad.proof.report.merge import for_guesses, under_shapes
+    from symgrad.proof.report.together import Judged
+
+    assert request.guess is not None
+    whole, own = not first.presences, request.guess
+    judged, late, equal = {own: first}, list[str](), set[str]()
+    cells = Judged(own.values, own.place, dict(request.static), own.void)
     values = [request.static]
-    for other in request.guess.others:
+    for other in own.others:
         if str(list(judged.values())[-1].verdict) == "REFUTED":
             break
-        assert other.guess is not None
-        more = other.static not in values and len(values) > 1
+        its = other.guess
+        assert its is not None
+        more = its.combined or (other.static not in values and len(values) > 1)
         share = OTHER_NUMBERS_SHARE if more else 1.0
         report, is_late = (
             (None, False)  # a condition says that this shape is the inferred one
-            if not equal.isdisjoint(other.guess.summed.split(" and "))
+            if not equal.isdisjoint(its.summed.split(" and "))
+            or (its.combined and its.place not in cells.judged)
             else _beside(request, other, suggest, share, proved)
         )
         if report is None:
             continue
-        if more and is_late:
-            late.append(other.guess.text)
+        if more and is_late and not its.combined:
+            late.append(its.text)
+        if more and (is_late or (its.combined and str(report.verdict) == "UNDECIDED")):
             continue
         values.append(other.static)
-        judged[other.guess] = report
-        beside = other.guess.accident or other.guess.summed
+        cells.add(its.place, dict(other.static))
+        judged[its] = report
+        beside = its.accident or its.summed
         lacking = ("REFUTED", "UNDECIDED") if beside else ("REFUTED",)
         if str(report.verdict) in lacking and _is_accident(other, request, whole):
-            known = judged[request.guess]
-            fewer = under_shapes(known, request.guess, report, other.guess)
+            fewer = under_shapes(judged[own], own, report, its)
             if fewer is not None and str(fewer.verdict) not in lacking:
-                del judged[other.guess]
-                judged[request.guess] = fewer
-                equal.update(filter(None, other.guess.summed.split(" and ")))
-    return for_guesses(judged, late)
+                del judged[its]
+                judged[own] = fewer
+                equal.update(filter(None, its.summed.split(" and ")))
+                cells.leave_out(its.place)
+    return for_guesses(judged, late, cells.conditions)
 
 
 def _beside(
@@ -460,9 +475,12 @@ def _is_accident(other: Request, request: Request, whole: bool) -> bool:
     """
     if other.guess is not None and (other.guess.accident or other.guess.summed):
         return True
-    if other.static != request.static or (other.guess is not None and other.guess.written):
-        return False
     own, its = request.guess, other.guess
+    elsewhere = own is not None and its is not None and its.combined and its.place != own.place
+    if other.static != request.static and not elsewhere:
+        return False
+    if its is not None and its.written:
+        return False
     if own is not None and its is not None and own.fits and not its.fits:
         return True
     counted = own is not None and own.counted

@@ -309,6 +309,9 @@ class Guess:
     takes such.  ``accident``: a mistake at these shapes is a condition for others.
     ``written``: backward makes gradients of just these shapes where a tensor is repeated;
     ``summed``: those of which it makes larger ones, which PyTorch sums (``x and y``).
+    ``place``: the shapes, without plain values; at other values, those that belong to them at the
+    first ones.  ``combined``: other plain values together, or one at other shapes.  ``void``:
+    places, with values that forward refuses there, as texts in the order of ``values``.
     ``again``: infers the shapes of another Function, or for more plain values, in the same way.
     """
 
@@ -328,6 +331,9 @@ class Guess:
     accident: bool = False
     written: bool = False
     summed: str = ""
+    place: str = ""
+    combined: bool = False
+    void: frozenset[tuple[str, tuple[str, ...]]] = frozenset()
     resized: Callable[[], Iterator[Request]] | None = None
     again: Callable[[AnyFunction, Mapping[str, Any]], Request] | None = None
 

@@ -26,10 +26,13 @@ from typing import Any, TypeVar
 
 from symgrad import deadline
 from symgrad.budgets import (
+    MOST_ELSEWHERE,
     MOST_OTHER_SHAPES,
+    MOST_TOGETHER,
     SHAPE_STEPS,
     SHAPE_TRIALS,
     TENSOR_TRIALS,
+    TOGETHER_SHARE,
     TRIAL_CASES,
     TRIALS_AFTER_A_TRACE,
 )
@@ -73,6 +76,7 @@ from symgrad.ops.integers import ramp
 from symgrad.ops.movement import bare
 from symgrad.ops.record import get
 from symgrad.passes.rules import number
+from symgrad.plain_values import described
 from symgrad.shapes.candidates import (
     ABSENT,
     CONSTANT,
@@ -248,6 +252,10 @@ class _Search:
         """What was traced at numbers that are no multiples."""
         self.untied: dict[tuple[Any, ...], _Trial] = {}
         """What was tried before an index got as many rows as what it is an index of."""
+        self.values: dict[int, list[Candidate]] = {}
+        """By place the other values of plain arguments that are judged alone."""
+        self.void: set[tuple[str, tuple[str, ...]]] = set()
+        """Shapes, with values of plain arguments that forward refuses there."""
         self.most_cases = TRIAL_CASES
         self.many_cases: CasesError | None = None
         """How a trial ended because forward asks too much about its sizes."""
@@ -268,44 +276,38 @@ class _Search:
             found = self._as_read(self._as_labels(found))
         if not found.failing:
             found = self._with_tensors(found)
-        guess = self._presences(found)
-        uneven = (
-            []
-            if found.failing
-            else [self._marked(one, accident=True) for one in self._uneven(found)[0]]
-        )
-        ranks = list(self._others(found))
-        loose = [] if found.failing else [
-            self._marked(one, accident=not one.fits, written=one.fits)
-            for one in self._loosened([found, *ranks])
-        ]  # fmt: skip
-        others = [
-            self._marked(other, accident=self._leaves_labels(found, other)) for other in ranks
-        ]
-        others = others[:MOST_OTHER_SHAPES]
-        special = (*self._at_which_it_fails(found), *self._with_more_indices(found))
-        others += [self._marked(other, accident=True) for other in special]
-        untied = self.untied.get((found.chosen, found.specs), found)
-        if untied.specs != found.specs:
-            others.append(self._marked(untied, accident=True))
-        repeated = (
-            []
-            if found.failing
-            else [
-                self._marked(one, accident=not (alike or summed), written=alike, summed=summed)
-                for one, summed, alike in self._repeated(found, ranks)
-            ]
-        )
+        guess, ranks = self._presences(found), list(self._others(found))
+        shapes = self._at_other_shapes(found, ranks)
+        values = [] if found.failing else list(self._valued(found, bool(guess.presences)))
         longer = [] if found.failing else [
-            *self._valued(found), *self._indexed(found), *self._compared(found),
-            *self._longer(found),
+            *self._indexed(found), *self._compared(found), *self._longer(found)
         ]  # fmt: skip
+        wider = self._wider(found)
+        others = [*values, *longer, *(self._marked(one, **said) for one, said in shapes)]
+        others += self._combined([(found, {}), *shapes], ranks, bool(guess.presences))
         guess = replace(
-            guess, others=(*longer, *others, *loose, *repeated, *uneven),
-            near=cache(partial(self._fitting, found)),
-            wider=self._wider(found), counted=counts_axes(self.function),
+            guess, others=tuple(others), near=cache(partial(self._fitting, found)), wider=wider,
+            counted=counts_axes(self.function), void=frozenset(self.void),
         )  # fmt: skip
         return replace(self._found(found), guess=guess)
+
+    def _at_other_shapes(
+        self, found: _Trial, ranks: Sequence[_Trial]
+    ) -> list[tuple[_Trial, dict[str, Any]]]:
+        """Other shapes that are judged, with what ``Guess`` says of them."""
+        uneven = [] if found.failing else self._uneven(found)[0]
+        loose = [] if found.failing else self._loosened([found, *ranks])
+        others = [(one, {"accident": self._leaves_labels(found, one)}) for one in ranks]
+        shapes: list[tuple[_Trial, dict[str, Any]]] = [*others[:MOST_OTHER_SHAPES]]
+        special = [*self._at_which_it_fails(found), *self._with_more_indices(found)]
+        untied = self.untied.get((found.chosen, found.specs), found)
+        special += [untied] if untied.specs != found.specs else []
+        shapes += [(one, {"accident": True}) for one in special]
+        shapes += [(one, {"accident": not one.fits, "written": one.fits}) for one in loose]
+        for one, summed, alike in () if found.failing else self._repeated(found, ranks):
+            said = {"accident": not (alike or summed), "written": alike, "summed": summed}
+            shapes.append((one, said))
+        return [*shapes, *((one, {"accident": True}) for one in uneven)]
 
     def _refuse_values(self, found: _Trial) -> None:
         """Raises SymgradError for a value that the code compares with, and that is not traced.
@@ -781,10 +783,11 @@ class _Search:
         other = None if chosen == found.chosen else self._tried(chosen)
         return None if other is None or other.failing or other.hidden else other
 
-    def _valued(self, found: _Trial) -> Iterator[Request]:
+    def _valued(self, found: _Trial, optional: bool) -> Iterator[Request]:
         """The same with other values of plain arguments that have no default, where they fit.
 
-        The first for which backward fails is a condition for others.
+        The first for which backward fails is a condition for others.  ``optional``: are there
+        tensors that may be absent?
         """
         for position, (unknown, own) in enumerate(zip(self.unknowns, found.chosen, strict=True)):
             if not own.is_value:
@@ -800,14 +803,77 @@ class _Search:
                     one.value < 0 <= _least(unknown) or any(type(it) is float for it in judged)
                 ):
                     continue  # no negative number is counted to, and nothing that may be 0.5
-                trial = self._tried((*found.chosen[:position], one, *found.chosen[position + 1 :]))
+                trial = self._tried(_put(found.chosen, position, one))
                 if trial and not trial.failing and not trial.hidden:
                     judged.append(one.value)
-                    yield self._found(trial)
+                    self.values.setdefault(position, []).append(one)
+                    yield self._beside(found, trial, optional)
                 elif trial and trial.failing and _is_usual(one.value):
                     failing = failing or trial
             if failing is not None:
-                yield self._marked(failing, accident=True)
+                yield self._beside(found, failing, False, accident=True)
+
+    def _beside(
+        self, found: _Trial, trial: _Trial, optional: bool, combined: bool = False, **said: Any
+    ) -> Request:  # fmt: skip
+        """A request with other values of plain arguments than those that were found."""
+        request, place = self._marked(trial, **said), self._guess(found).place
+        guess = self._presences(trial) if optional else request.guess
+        assert guess is not None
+        return replace(request, guess=replace(guess, place=place, combined=combined, **said))
+
+    def _combined(
+        self, shapes: Sequence[tuple[_Trial, dict[str, Any]]], free: Collection[_Trial],
+        optional: bool,
+    ) -> list[Request]:  # fmt: skip
+        """Other values of plain arguments together, and at other shapes, as time allows.
+
+        ``free``: shapes in the place of which other values may need others.
+        """
+        found, judged = shapes[0][0], list[Request]()
+        rows = [
+            [(at, one) for one in (found.chosen[at], *more)] for at, more in self.values.items()
+        ]  # fmt: skip
+        every = [[row for row in way if row[1] != found.chosen[row[0]]]
+                 for way in itertools.product(*rows)]  # fmt: skip
+        every.sort(key=len)
+        cells = [(shapes[0], some) for some in every if len(some) > 1][:MOST_TOGETHER]
+        more = [(one, some) for some in every if some for one in shapes[1:]
+                if all(one[0].chosen[at].is_value for at, _ in some)]  # fmt: skip
+        try:
+            with deadline.part(TOGETHER_SHARE):
+                for (trial, said), some in [*cells, *more[:MOST_ELSEWHERE]]:
+                    other = self._with_values(trial, some, trial is found or trial in free)
+                    if other is not None:
+                        said = {"accident": True} if other.failing else said
+                        own = optional and trial is found and not other.failing
+                        judged.append(self._beside(trial, other, own, combined=True, **said))
+        except deadline.TimeUp:
+            deadline.check()  # was it the limit of all?
+        return judged
+
+    def _with_values(
+        self, trial: _Trial, some: Sequence[tuple[int, Candidate]], free: bool
+    ) -> _Trial | None:  # fmt: skip
+        """The same with other values of plain arguments; None where forward does not take them."""
+        chosen = trial.chosen
+        for at, one in some:
+            chosen = _put(chosen, at, one)
+        self.refusals = []
+        if free:
+            other, errors = self._tried(chosen), self.refusals
+        else:
+            other = replace(trial, chosen=chosen)
+            graphs, error = self._trace(other)
+            error = error if graphs is None else _refusal(graphs)
+            errors = [] if error is None else [error]
+            failing = 0 if graphs is None else _price_of_failing(graphs)
+            other = None if error is not None else replace(other, failing=failing)
+        limit = any(is_limit(as_symgrad_error(error, "forward")) for error in errors)
+        if other is None and errors and not limit:
+            texts = tuple(described(one.value) for one in chosen if one.is_value)
+            self.void.add((self._guess(trial).place, texts))
+        return None if other is None or other.hidden else other
 
     def _longer(self, found: _Trial) -> Iterator[Request]:
         """The same with one tensor more, where forward takes it and backward returns a gradient.
@@ -1463,7 +1529,7 @@ class _Search:
         ) if trial.uneven and self._uneven(trial)[1] else ()  # fmt: skip
         return Guess(
             self._shapes(trial), self.partly, values, sizes=sizes, resized=resized, fits=trial.fits,
-            multiples=multiples,
+            multiples=multiples, place=self._shapes(trial, values),
         )  # fmt: skip
 
     def _size(self, trial: _Trial, position: int, axis: int) -> str:

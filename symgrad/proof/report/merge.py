@@ -109,6 +109,10 @@ class Guess(Protocol):
         """The repeated tensor of which PyTorch sums the gradient; or nothing."""
 
     @property
+    def combined(self) -> bool:
+        """Are other values of plain arguments together in it, or other shapes with one?"""
+
+    @property
     def refused(self) -> Mapping[str, str]:
         """What forward does not accept, of whatever shapes, and why."""
 
@@ -149,10 +153,13 @@ def for_presences(
 G = TypeVar("G", bound=Guess)
 
 
-def for_guesses(reports: Mapping[G, Report], late: Sequence[str] = ()) -> Report:
+def for_guesses(
+    reports: Mapping[G, Report], late: Sequence[str] = (), together: Sequence[Condition] = ()
+) -> Report:
     """The worst of the reports by inferred shapes, the first of equal ones; it says which.
 
-    ``late``: more values of plain arguments that were not judged in time.
+    ``late``: more values of plain arguments that were not judged in time.  ``together``: what
+    leaves out values that were not judged together.
     """
     chosen = max(reports, key=lambda one: reports[one].verdict)
     report = reports[chosen]
@@ -160,12 +167,22 @@ def for_guesses(reports: Mapping[G, Report], late: Sequence[str] = ()) -> Report
         ranks = {f"for {one.text}": found for one, found in reports.items() if one is not chosen}
         report = with_conditions(report, ranks)
         report = replace(report, values=_values(report, reports.values()))
-    beside = {one.text: str(found.verdict) for one, found in reports.items() if one is not chosen}
+    if report.verdict is not Verdict.REFUTED:
+        report = replace(report, inputs=under(report.inputs, after=together))
+    more = {
+        one for one, found in reports.items()
+        if one.combined and one is not chosen and found.verdict is Verdict.PROVED
+    }  # fmt: skip
+    beside = {
+        one.text: str(found.verdict) for one, found in reports.items()
+        if one is not chosen and one not in more
+    }  # fmt: skip
     summed = {one.text: "; PyTorch sums a larger gradient" for one in reports if one.summed}
     others = ", ".join(
         f"{text} ({verdict}{summed.get(text, '')})" for text, verdict in beside.items()
     )
     said = f" Also judged: {others}." if others else ""
+    said += f" And {counted(len(more), 'combination')} of these (PROVED)." if more else ""
     said += f" Not judged in time: {', '.join(late)}." if late else ""
     worst = "is the worst of these, and " if others else ""
     numbers = [

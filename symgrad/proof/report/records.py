@@ -25,7 +25,7 @@ class Condition:
     """Something a verdict depends on.
 
     ``kind``: declared, domain, kink, ties, index, size, literal, reading, nonzero, null set, axiom,
-    asked, value, shapes, alone, directions or found.
+    asked, value, shapes, together, alone, directions or found.
     ``about``: a relation and a normal form, by which conditions on one value are known.
     ``code``: the text as Python that can be evaluated, element by element, in terms of the inputs,
     the sizes, the plain numbers and ``sg``; empty where it has no such form.  ``indices``: the
