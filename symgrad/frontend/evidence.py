@@ -7,7 +7,8 @@ Evidence is taken from annotations and from the source: what forward keeps as an
 is a number, since torch keeps tensors with ``save_for_backward``; what ``if`` asks is a flag; what
 stands in brackets is an index; a shape that is unpacked shows the rank; a mask holds truth values.
 What gets None for its gradient, and is neither saved nor asked anything a tensor is asked, is a
-number; what is compared to make a mask is a tensor; what is compared with None may be None; what is
+number, unless it is added or multiplied and no attribute of ctx; what is compared to make a mask is
+a tensor; what is compared with None may be None; what is annotated as a tensor is one; what is
 counted to, is an exponent, bounds a slice or is taken by ``int``, is positive; what is passed as
 ``dim`` or ``axis`` is an axis, what is compared with a text is that text, what is passed as
 ``reduction`` one of torch's, as ``ignore_index`` a label, as ``label_smoothing`` a share; a bias,
@@ -31,6 +32,9 @@ AnyFunction = type[Function] | Function
 Evidence = str | int | tuple[str, ...]
 Kind = inspect._ParameterKind
 Parameter = inspect.Parameter
+
+_NUMERIC = frozenset(("float", "int", "bool", "complex", "str", "Number", "None"))
+"""Annotations of plain values."""
 
 REDUCTIONS = ("mean", "sum", "none")
 """What torch calls reductions: a program need not compare with the last of them."""
@@ -97,6 +101,21 @@ def annotation(parameter: Parameter) -> str:
     """``int``, ``float`` or ``bool`` where the annotation says so."""
     found = parameter.annotation
     return found if isinstance(found, str) else str(getattr(found, "__name__", ""))
+
+
+def stated_kinds(parameter: Parameter) -> frozenset[str]:
+    """The types that the annotation names: Tensor and None of ``Optional[torch.Tensor]``."""
+    found = parameter.annotation
+    text = str(found) if hasattr(found, "__args__") else annotation(parameter)
+    names = {name.rpartition(".")[2] for name in re.findall(r"[\w.]+", text)}
+    none = {"None"} if names & {"None", "NoneType", "Optional"} else set()
+    return frozenset(names - {"NoneType", "Optional", "Union", "ForwardRef"} | none)
+
+
+def is_stated_tensor(parameter: Parameter) -> bool:
+    """Does the annotation name a tensor and, beside None, nothing else?"""
+    kinds = stated_kinds(parameter) - {"None"}
+    return bool(kinds) and all(kind.endswith("Tensor") for kind in kinds)
 
 
 @lru_cache(maxsize=64)
@@ -290,15 +309,18 @@ def evidence_of(function: AnyFunction) -> dict[str, Evidence]:
     used.tensors |= {name for mask in used.tensors & {*used.masks} for name in used.masks[mask]}
     flags = dict.fromkeys(sorted(asked - saved), "flag")
     named = parameters(function)
-    used.tensors |= {one.name for one in named if annotation(one).endswith("Tensor")}
+    used.tensors |= {one.name for one in named if is_stated_tensor(one)}
+    numeric = {one.name for one in named if {"None"} < stated_kinds(one) | {"None"} <= _NUMERIC}
+    known = _by_name(tree, [one.name for one in named])
     unclear = {
-        name for name in used.operands if not (_NUMBERS.search(name) or COUNTED.search(name))
+        name for name in {known.get(one, one) for one in used.operands} - numeric
+        if not (_NUMBERS.search(name) or COUNTED.search(name))
     }  # fmt: skip
     saved |= beside & unclear  # ctx.kept = label, probabilities
     numbers: dict[str, Evidence] = dict.fromkeys(sorted(kept - saved), "number")
     none = _without_gradient(function, tree) - used.tensors - unclear
     plain: dict[str, Evidence] = dict.fromkeys(sorted(none), "number")
-    own = used.plain(saved | indices)
+    own = used.plain(saved | indices | (unclear - _kept(tree, known)))
     rows = _rows(tree, indices) & arguments
     indexed: dict[str, Evidence] = dict.fromkeys(sorted(indices), "index")
     indexed |= dict.fromkeys(sorted(rows), "indices")
@@ -391,6 +413,8 @@ class _Uses:
             exponent = isinstance(node.op, ast.Pow) and isinstance(node.left, ast.Constant)
             self.operands |= _names(node.left) | _names(node.right)
             self.counts |= _terms([node.right]) if exponent else set()
+        elif isinstance(node, ast.AugAssign):
+            self.operands |= _names(node.value)
         elif isinstance(node, ast.Call):
             self._call(node)
 
@@ -404,6 +428,8 @@ class _Uses:
             self.tensors |= _compared(node.args[0])
             module = getattr(getattr(node.func, "value", None), "id", "")
             self.tensors |= _names(node.args[0]) if module in _TENSOR_MODULES else set()
+        if name.rstrip("_") in _ARITHMETIC:
+            self.operands.update(*map(_names, node.args))
         for keyword in node.keywords:
             if keyword.arg in ("dim", "axis", "dims"):
                 self.axes |= _names(keyword.value)
@@ -424,6 +450,8 @@ def _compared(node: ast.expr) -> set[str]:
 _TENSOR_MODULES = ("torch", "F", "sg", "nn", "functional", "th")
 _KEEPING = ("Size", "device", "tensor", "full", "arange", "zeros", "ones", "empty", "finfo")
 """Functions of these modules that take numbers first."""
+_ARITHMETIC = ("add", "sub", "mul", "div", "subtract", "multiply", "divide", "true_divide")
+"""Functions that are operators by name."""
 _OF_SIZES = (
     "view", "reshape", "new_zeros", "new_ones", "new_empty", "zeros", "ones", "empty", "chunk",
     "pixel_shuffle",
@@ -542,6 +570,42 @@ def _rows(tree: ast.AST, indices: set[str]) -> set[str]:
 
 
 # -- names in a tree
+
+
+def _by_name(tree: ast.AST, names: Sequence[str]) -> dict[str, str]:
+    """Which argument a text is: its name, another name for it, its place among the inputs."""
+    found = dict(zip(names, names, strict=True))
+    found |= {f"inputs[{place}]": name for place, name in enumerate(names)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign):
+            target, value = node.targets[0], node.value
+            if isinstance(target, ast.Name) and ast.unparse(value) in found:
+                found.setdefault(target.id, found[ast.unparse(value)])
+            elif isinstance(target, ast.Tuple) and _text(value) == "inputs":
+                for part, name in zip(target.elts, names, strict=False):
+                    found.setdefault(ast.unparse(part), name)
+    return found
+
+
+def _kept(tree: ast.AST, known: Mapping[str, str]) -> set[str]:
+    """The arguments that become attributes of ctx, if only where they are not None."""
+    found = {known[text] for text in known if "." in text}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Attribute, ast.Tuple)):
+            todo = [node.value] if "." in ast.unparse(node.targets[0]) else []
+            while todo:
+                one = todo.pop()
+                if isinstance(one, (ast.Tuple, ast.List)):
+                    todo += one.elts
+                elif isinstance(one, ast.BoolOp):
+                    todo += one.values
+                elif isinstance(one, ast.IfExp):
+                    todo += [one.body, one.orelse]
+                elif isinstance(one, ast.Call) and _text(one.func) in ("float", "int", "bool"):
+                    todo += one.args
+                else:
+                    found |= {known.get(ast.unparse(one), "")}
+    return found
 
 
 def _kept_attributes(tree: ast.AST, names: Sequence[str]) -> dict[str, str]:

@@ -22,8 +22,10 @@ from symgrad.frontend.evidence import (
     Parameter,
     annotation,
     evidence_of,
+    is_stated_tensor,
     named_axes,
     parameters,
+    stated_kinds,
 )
 from symgrad.frontend.function import class_of, init_parameters, raw_method
 from symgrad.frontend.request import bind
@@ -108,6 +110,8 @@ def unknowns(function: AnyFunction, static: Mapping[str, Any]) -> Iterator[Unkno
             yield Unknown(parameter.name, given)
         elif _is_open(parameter):
             found = _with_rank(_unknown(parameter, shown.get(parameter.name, "")), named)
+            if is_stated_tensor(parameter) and "None" in stated_kinds(parameter):
+                found = _optional(found)
             yield _as_declared(class_of(function).symgrad_plain, parameter, found)
         elif parameter.default is None and parameter.kind is not Parameter.KEYWORD_ONLY:
             yield _optional(_unknown(parameter, shown.get(parameter.name, "")))
@@ -270,6 +274,9 @@ def _tensor_or_number(parameter: Parameter, evidence: str | int) -> Unknown:
             candidates = _of_rank(evidence) if evidence > 0 else _of_items(-evidence)
         else:
             candidates = _BY_EVIDENCE.get(evidence, _ANYTHING)
+    if is_stated_tensor(parameter):
+        tensors = tuple(one for one in candidates if one.is_tensor and not one.constant)
+        candidates = tensors or _TENSORS
     return Unknown(parameter.name, _priced(candidates))
 
 
