@@ -409,14 +409,18 @@ class _Uses:
             other = node.comparators[0]
             if isinstance(other, ast.Constant) and other.value is None:
                 self.optional |= _names(node.left)
-        elif isinstance(node, ast.BinOp):
+        elif isinstance(node, (ast.BinOp, ast.AugAssign)):
+            self._operator(node)
+        elif isinstance(node, ast.Call):
+            self._call(node)
+
+    def _operator(self, node: ast.BinOp | ast.AugAssign) -> None:
+        if isinstance(node, ast.AugAssign):
+            self.operands |= _names(node.value)
+        else:
             exponent = isinstance(node.op, ast.Pow) and isinstance(node.left, ast.Constant)
             self.operands |= _names(node.left) | _names(node.right)
             self.counts |= _terms([node.right]) if exponent else set()
-        elif isinstance(node, ast.AugAssign):
-            self.operands |= _names(node.value)
-        elif isinstance(node, ast.Call):
-            self._call(node)
 
     def _call(self, node: ast.Call) -> None:
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))

@@ -245,7 +245,11 @@ def _unknown(parameter: Parameter, evidence: Evidence) -> Unknown:
     if isinstance(evidence, tuple):
         texts = tuple(Candidate(price, value=text) for price, text in enumerate(evidence))
         return Unknown(parameter.name, texts)
-    return _tensor_or_number(parameter, evidence)
+    found = _tensor_or_number(parameter, evidence)
+    if is_stated_tensor(parameter):
+        tensors = tuple(one for one in found.candidates if one.is_tensor and not one.constant)
+        return Unknown(found.name, tensors or _TENSORS)
+    return found
 
 
 def _tensor_or_number(parameter: Parameter, evidence: str | int) -> Unknown:
@@ -274,9 +278,6 @@ def _tensor_or_number(parameter: Parameter, evidence: str | int) -> Unknown:
             candidates = _of_rank(evidence) if evidence > 0 else _of_items(-evidence)
         else:
             candidates = _BY_EVIDENCE.get(evidence, _ANYTHING)
-    if is_stated_tensor(parameter):
-        tensors = tuple(one for one in candidates if one.is_tensor and not one.constant)
-        candidates = tensors or _TENSORS
     return Unknown(parameter.name, _priced(candidates))
 
 
