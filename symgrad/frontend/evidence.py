@@ -11,8 +11,9 @@ number, unless it is added or multiplied and no attribute of ctx; what is compar
 a tensor; what is compared with None may be None; what is annotated as a tensor is one; what is
 counted to, is an exponent, bounds a slice or is taken by ``int``, is positive; what is passed as
 ``dim`` or ``axis`` is an axis, what is compared with a text is that text, what is passed as
-``reduction`` one of torch's, as ``ignore_index`` a label, as ``label_smoothing`` a share; a bias,
-and what is given one axis more, is no number.
+``reduction`` one of torch's, as ``ignore_index`` a label, as ``label_smoothing`` a share; what is
+iterated over has items, and what ``permute`` takes is a permutation; a bias, and what is
+given one axis more, is no number.
 """
 
 from __future__ import annotations
@@ -330,6 +331,9 @@ def evidence_of(function: AnyFunction) -> dict[str, Evidence]:
         name: -count for name, count in used.items.items()
         if 1 < count <= MOST_UNPACKED and name in plain_ones
     }  # fmt: skip
+    items = {name: kind for name, kind in _with_items(tree, [one.name for one in named]).items()
+             if name in plain_ones and numbers.get(name, "number") == "number"}  # fmt: skip
+    own |= {name: kind for name, kind in items.items() if name not in {*ranks, *used.optional}}
     texts = _texts(tree, [one.name for one in named])
     return {**with_axes, **plain, **indexed, **numbers, **flags, **own, **ranks, **texts}
 
@@ -361,6 +365,39 @@ def _texts(tree: ast.AST, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
         name: tuple(dict.fromkeys((*(REDUCTIONS if {*REDUCTIONS} & {*texts} else ()), *texts)))
         for name, texts in found.items()
     }  # fmt: skip
+
+
+_OF_ITEMS = ("enumerate", "len", "zip", "sorted", "reversed", "tuple", "list", "Size")
+"""Functions that take what has items."""
+
+
+def _with_items(tree: ast.AST, names: Sequence[str]) -> dict[str, str]:
+    """The arguments whose items are used, ``items``; those of ``x.permute(p)``, ``permutation``."""
+    kept = _kept_attributes(tree, names)
+    found: dict[str, str] = {}
+    for method in ast.iter_child_nodes(tree):
+        forward = getattr(method, "name", "") != "backward"
+        own = _aliases(
+            method, {**kept, **(dict(zip(names, names, strict=True)) if forward else {})}
+        )
+        for node in ast.walk(method):
+            used: list[ast.expr] = []
+            kind = "items"
+            if isinstance(node, (ast.For, ast.comprehension)):
+                used = [node.iter]
+            elif isinstance(node, ast.Starred):
+                used = [node.value]
+            elif isinstance(node, ast.Call):
+                name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+                used = node.args if name in _OF_ITEMS else []
+                if name == "permute" and node.args:
+                    last, kind = node.args[-1], "permutation"
+                    used = [last.value if isinstance(last, ast.Starred) else last]
+            for one in used:
+                name = own.get(_text(one), "")
+                if name and found.get(name) != "permutation":
+                    found[name] = kind
+    return found
 
 
 class _Uses:
@@ -615,12 +652,18 @@ def _kept(tree: ast.AST, known: Mapping[str, str]) -> set[str]:
 def _kept_attributes(tree: ast.AST, names: Sequence[str]) -> dict[str, str]:
     """Which argument an attribute of ctx is that is assigned once: ``ctx.act``."""
     pairs = [
-        (_text(target), _text(node.value)) for node in ast.walk(tree)
-        if isinstance(node, ast.Assign) for target in node.targets
+        (_text(target), _text(value)) for node in ast.walk(tree) if isinstance(node, ast.Assign)
+        for whole in node.targets for target, value in zip(*_sides(whole, node.value), strict=True)
         if isinstance(target, ast.Attribute)
     ]  # fmt: skip
     times = Counter(target for target, _ in pairs)
     return {target: name for target, name in pairs if name in names and times[target] == 1}
+
+
+def _sides(target: ast.expr, value: ast.expr) -> tuple[list[ast.expr], list[ast.expr]]:
+    """What an assignment assigns to, and what: each for itself in ``ctx.a, ctx.b = a, b``."""
+    parts, values = getattr(target, "elts", []), getattr(value, "elts", [])
+    return (parts, values) if parts and len(parts) == len(values) else ([target], [value])
 
 
 def _aliases(method: ast.AST, known: Mapping[str, str]) -> dict[str, str]:

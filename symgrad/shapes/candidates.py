@@ -203,6 +203,14 @@ _SHARES = tuple(Candidate(price, value=value) for price, value in enumerate((0.5
 _IGNORED_NUMBER = (CONSTANT, *_priced(_LABELS, 1))
 _SMOOTHING_NUMBER = (CONSTANT, *_priced(_SHARES, 1))
 _OPTIONAL = (Candidate(0, value=None), Candidate(1, value=0.5), *_priced(_NUMBER, 4))
+ITEMS = tuple(Candidate(price, value=value) for price, value in enumerate(
+    ((-1,), (0, 1), (1,), (0,), (1, 2), (2, 1))))  # fmt: skip
+"""For what has items: axes, sizes."""
+_PERMUTATION = (
+    Candidate(0, value=(1, 2, 0)), Candidate(1, value=(2, 0, 1)), Candidate(4, value=(1, 0)),
+    Candidate(5, value=(0, 2, 1)),
+)  # fmt: skip
+"""First those that are not their own inverses."""
 _MASK = (*_priced([one for one in _TENSORS if one.dtype == bool_], -8),
          *_priced([one for one in _TENSORS if one.dtype != bool_], 2))  # fmt: skip
 _WITH_AXES = _priced([one for one in _ANYTHING if one.rank != 0])
@@ -211,6 +219,8 @@ _BY_EVIDENCE = {"number": _NUMBER, "flag": _FLAG_OR_ELSE, "index": _INDEX, "mask
                 "switch": _SWITCH, "count": _COUNT, "counted": _COUNTED_NUMBER, "axis": _AXIS,
                 "window": _WINDOW, "axes": _WITH_AXES, "optional": _OPTIONAL,
                 "label": _LABELS, "share": _SHARES, "ignored": _IGNORED_NUMBER,
+                "items": (*ITEMS, *_priced(_TENSORS, 6)),
+                "permutation": (*_PERMUTATION, *_priced(_TENSORS, 6)),
                 "smoothing": _SMOOTHING_NUMBER}  # fmt: skip
 _WINDOWS = re.compile(r"^(strides?|(output_)?padding|dilations?|groups|kernel_size)$")
 """Names of what places a window: a number, since one number stands for a tuple of them."""

@@ -80,6 +80,7 @@ from symgrad.plain_values import described
 from symgrad.shapes.candidates import (
     ABSENT,
     CONSTANT,
+    ITEMS,
     MORE_VALUES,
     RANKS,
     Candidate,
@@ -136,6 +137,13 @@ MOST_LATE = 4000
 """How many combinations wait until others were tried."""
 READING_TRIALS = 80
 """How many calls are spent on what backward alone reads, where it raises."""
+_NO_ITEMS = re.compile(
+    r"'(int|bool|float)' object is not (iterable|subscriptable)"
+    r"|object of type '(int|bool|float)' has no len|must be an iterable, not (int|bool|float)"
+)
+"""What Python says of a number that is used as a tuple."""
+_OF_VALUES = (TypeError, ValueError, IndexError, AssertionError)
+"""What other items may avoid."""
 NONE: frozenset[str] = frozenset()
 BOTH = (True, False)
 
@@ -238,6 +246,8 @@ class _Search:
         """What they are compared with."""
         self.parts: dict[str, tuple[str, Location | None]] = {}
         """What arguments are asked for that neither tensors nor numbers have, and where."""
+        self.with_items: dict[str, SymgradError] = {}
+        """Arguments whose items backward uses, and what it raised for values that were tried."""
         self.ending: SymgradError | None = None
         self.same = 0
         """How many trials have ended alike, one after the other, as they will for all arguments."""
@@ -954,7 +964,8 @@ class _Search:
                 break
         trial, graphs = self._as_met(trial, graphs)
         free, (trial, graphs) = trial, self._tied(trial, graphs)
-        if wanted and not wanted <= _with_gradient(graphs):
+        missing = not wanted <= _with_gradient(graphs)
+        if missing or self._wants_items(trial, graphs):
             return None
         with_gradient = _with_gradient(graphs)
         number = any(
@@ -975,6 +986,29 @@ class _Search:
         self.untied[found.chosen, found.specs] = free
         self.accepted.append(found)
         return found
+
+    def _wants_items(self, trial: _Trial, graphs: FunctionGraphs) -> bool:
+        """Does backward raise since a value that nobody stated has no items, or has other ones?
+
+        Then the value is none that the program is meant for, and tuples are tried.
+        """
+        problem = next((case.problem for case in graphs.cases if case.problem is not None), None)
+        if problem is None:
+            return False
+        cause = problem.__cause__
+        said = _NO_ITEMS.search(str(cause)) if isinstance(cause, TypeError) else None
+        wanted = False
+        for at, one in enumerate(trial.chosen[: len(self.unknowns)]):
+            is_odd = isinstance(one.value, tuple) and isinstance(cause, _OF_VALUES)
+            is_number = said is not None and type(one.value).__name__ in said[0]
+            if not one.is_value or not (is_odd or is_number):
+                continue
+            wanted, unknown = True, self.unknowns[at]
+            self.with_items.setdefault(unknown.name, problem)
+            if not any(isinstance(other.value, tuple) for other in unknown.candidates):
+                rest = [replace(it, price=it.price + LEARNED_PRICE) for it in unknown.candidates]
+                self.unknowns[at] = replace(unknown, candidates=(*ITEMS, *rest))
+        return wanted
 
     def _as_met(self, trial: _Trial, graphs: FunctionGraphs) -> tuple[_Trial, FunctionGraphs]:
         """The same with sizes that backward needs, of what forward does not read and no others."""
@@ -1585,6 +1619,14 @@ class _Search:
         for name, (part, where) in self.parts.items():
             if name in open_ones:
                 return self._has_parts(name, part, "forward", where)
+        for name, problem in self.with_items.items():
+            return SpecError(
+                f"{cls.__name__}: nothing says what {name} is, and backward takes no value that "
+                f"was tried; the first: {problem.what}",
+                location=problem.location,
+                hint=f"give it: --static {name}=VALUE, or static = {{ {name} = VALUE }} in "
+                "symgrad.toml",
+            )
         if self.ending is not None and self.same >= ENDING_ALIKE:
             return self.ending
         if self.first is not None and self.alike:

@@ -366,6 +366,64 @@ class Edged(torch.autograd.Function):
     assert _inferred(_written(wrong, "Edged"))[0] in ("REFUTED", "UNDECIDED")
 
 
+ITEMS = {
+    "enumerate": ("x.permute(d)", """inv = [0] * len(d)
+        for i, p in enumerate(d): inv[p] = i
+        return g.permute(inv), None"""),
+    "sorted": ("x.permute(*d)", """inv = sorted(range(len(d)), key=lambda i: d[i])
+        return g.permute(inv), None"""),
+    "for": ("x.mean(d, keepdim=True)", """n = 1
+        for one in d: n *= ctx.sh[one]
+        return g.expand(ctx.sh) / n, None"""),
+    "star": ("x.flip(d)", "return g.flip(*d), None"),
+    "comprehension": ("x.flip(d)", "return g.flip([one for one in d]), None"),
+    "map": ("x.flip(d)", "return g.flip(list(map(int, d))), None"),
+    "subscript": ("x.flip(d)", "return g.flip(d[:1] + d[1:]), None"),
+    "helper": ("x.flip(d)", "return g.flip(_all_of(d)), None"),
+    "split": ("x.split(d, -1)[0]", "return None if len(d) else g, None"),
+    "size": ("x.reshape(d)", """assert g.shape == torch.Size(d)
+        return g.reshape(ctx.sh), None"""),
+}  # fmt: skip
+
+
+def _with_items(forward: str, backward: str) -> Any:
+    source = f"""
+def _all_of(d):
+    return [one for one in d]
+
+
+class Items(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, dims):
+        d = dims
+        ctx.dims, ctx.sh = dims, x.shape
+        return {forward}
+
+    @staticmethod
+    def backward(ctx, g):
+        d = ctx.dims
+        {backward}
+"""
+    return _written(source, "Items")
+
+
+@pytest.mark.parametrize("way", [name for name in ITEMS if name != "split"])
+def test_what_has_items_in_backward_is_no_number(way: str) -> None:
+    verdict, notes = _inferred(_with_items(*ITEMS[way]))
+    assert verdict == "PROVED", notes
+    assert "dims = (" in notes
+
+
+def test_where_no_items_fit_the_message_asks_for_them() -> None:
+    with pytest.raises(sg.SymgradError, match="nothing says what") as raised:
+        sg.verify(_with_items(*ITEMS["split"]))
+    assert "dims = VALUE" in str(raised.value)
+
+
+def test_a_permutation_is_judged_where_it_is_not_its_own_inverse() -> None:
+    assert _inferred(_with_items("x.permute(d)", "return g.permute(d), None"))[0] == "REFUTED"
+
+
 CALLS: list[Any] = []
 
 
