@@ -1322,10 +1322,10 @@ class _Search:
                     heapq.heappush(heap, (price + step, following))
 
     def _numbers(self, unknown: Unknown) -> tuple[Candidate, ...]:
-        """Any number, unless it is one of a few, and plain values; nothing without plain values."""
-        values = tuple(one for one in unknown.candidates if one.is_value)
+        """Any number, unless it is one of a few, plain values, None; nothing without values."""
+        values = tuple(one for one in unknown.candidates if one.is_value or one.absent)
         constant = () if unknown.name in self.literals else (CONSTANT,)
-        return (*constant, *values) if values else ()
+        return (*constant, *values) if any(one.is_value for one in values) else ()
 
     def _forward(
         self, chosen: tuple[Candidate, ...]

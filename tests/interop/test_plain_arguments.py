@@ -593,3 +593,19 @@ def test_a_number_that_is_multiplied_in_place_is_no_tensor() -> None:
     report = sg.verify(Rescaled)
     assert not report.quantified, str(report)
     assert dict(report.values)["scale"] == "0.5"
+
+
+class TopOrAll(Function):
+    @staticmethod
+    def forward(ctx, x, k=None):
+        top = x if k is None else x[x > (1 if k >= x.shape[-1] else 2)]  # not traced for numbers
+        return 2 * top
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * g, None
+
+
+def test_none_is_tried_for_what_is_compared_with_sizes() -> None:
+    report = sg.verify(TopOrAll, suggest=False, timeout=None)
+    assert str(report.verdict) == "PROVED"
