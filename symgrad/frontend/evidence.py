@@ -23,7 +23,7 @@ import inspect
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
@@ -311,12 +311,8 @@ def evidence_of(function: AnyFunction) -> dict[str, Evidence]:
     flags = dict.fromkeys(sorted(asked - saved), "flag")
     named = parameters(function)
     used.tensors |= {one.name for one in named if is_stated_tensor(one)}
-    numeric = {one.name for one in named if {"None"} < stated_kinds(one) | {"None"} <= _NUMERIC}
     known = _by_name(tree, [one.name for one in named])
-    unclear = {
-        name for name in {known.get(one, one) for one in used.operands} - numeric
-        if not (_NUMBERS.search(name) or COUNTED.search(name))
-    }  # fmt: skip
+    unclear = _unclear(used.operands, named, known)
     saved |= beside & unclear  # ctx.kept = label, probabilities
     numbers: dict[str, Evidence] = dict.fromkeys(sorted(kept - saved), "number")
     none = _without_gradient(function, tree) - used.tensors - unclear
@@ -336,6 +332,17 @@ def evidence_of(function: AnyFunction) -> dict[str, Evidence]:
     own |= {name: kind for name, kind in items.items() if name not in {*ranks, *used.optional}}
     texts = _texts(tree, [one.name for one in named])
     return {**with_axes, **plain, **indexed, **numbers, **flags, **own, **ranks, **texts}
+
+
+def _unclear(
+    operands: Iterable[str], named: Iterable[Parameter], known: Mapping[str, str]
+) -> set[str]:
+    """The operands that are tensors or numbers, for all that names and annotations say."""
+    numeric = {one.name for one in named if {"None"} < stated_kinds(one) | {"None"} <= _NUMERIC}
+    return {
+        name for name in {known.get(one, one) for one in operands} - numeric
+        if not (_NUMBERS.search(name) or COUNTED.search(name))
+    }  # fmt: skip
 
 
 def _texts(tree: ast.AST, names: Sequence[str]) -> dict[str, tuple[str, ...]]:

@@ -964,8 +964,7 @@ class _Search:
                 break
         trial, graphs = self._as_met(trial, graphs)
         free, (trial, graphs) = trial, self._tied(trial, graphs)
-        missing = not wanted <= _with_gradient(graphs)
-        if missing or self._wants_items(trial, graphs):
+        if not wanted <= _with_gradient(graphs) or self._wants_items(trial, graphs):
             return None
         with_gradient = _with_gradient(graphs)
         number = any(
