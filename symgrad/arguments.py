@@ -30,7 +30,13 @@ from symgrad.proof.report.merge import under
 from symgrad.proof.report.records import Condition, InputReport, Report
 from symgrad.proof.report.rendering import worded
 from symgrad.proof.report.verdict import FAILED, Verdict
-from symgrad.quantify import Judge, Quantified, with_general_names, with_general_repairs
+from symgrad.quantify import (
+    OTHERS_WRONG,
+    Judge,
+    Quantified,
+    with_general_names,
+    with_general_repairs,
+)
 from symgrad.shapes.sizes import as_multiples
 
 _SHARE = 0.3
@@ -128,7 +134,10 @@ class _Others:
         if report is None:
             return None
         report = with_general_names(report, self.found, {**defaults(self.request), **values})
-        rests = [worded(one) for one in self.found.report.conditions]
+        rests = [
+            worded(one) for one in self.found.report.conditions
+            if not one.text.endswith(OTHERS_WRONG)  # which the values say
+        ]  # fmt: skip
         said = ", ".join([f"with the defaults it is {self.found.report.stated}", *rests])
         inputs = {name: _without_found(one) for name, one in report.inputs.items()}
         return replace(report, inputs=inputs, notes=(*report.notes, said))

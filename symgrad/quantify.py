@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 ANY, CUT, SIGN, VALUE = range(4)
 """All values of a number; those on the default's side of one at which the proof has a hole; those
 of the default's sign; the default."""
+OTHERS_WRONG = "for other values it is wrong"
 _AGREEMENT = 1e-7
 """Relative differences below it are rounding: a literal is folded by Python, or by the trace."""
 
@@ -477,7 +478,7 @@ def _rests(report: Report, values: Mapping[str, int | float]) -> tuple[Condition
     return tuple(
         Condition(
             "value",
-            f"{name} == {value!r}, for other values it is wrong",
+            f"{name} == {value!r}, {OTHERS_WRONG}",
             code=f"{name} == {value!r}",
         )
         for name, value in moved.items()

@@ -122,7 +122,9 @@ def by_cases(ctx: Any, x_t: Any) -> Any:
 @pytest.mark.parametrize("jvp", [by_its_sign, in_two_halves, clamped, by_cases])
 def test_the_derivative_with_kinks_in_the_tangents_is_proved(jvp: Any) -> None:
     found = jvp_line(type("Kinked", (Cube,), {"jvp": staticmethod(jvp)}), "n")
-    assert (str(found.verdict), found.text) == ("PROVED", "")
+    except_at_zero = ("", "but where tangent_x == 0") if jvp is by_its_sign else ("",)
+    assert str(found.verdict) == "PROVED"
+    assert found.text in except_at_zero
 
 
 def test_what_cannot_be_traced_is_undecided() -> None:
