@@ -1037,8 +1037,12 @@ def test_a_number_that_may_be_a_half_is_no_count() -> None:
 
     guess = requested(Scaled).guess
     assert guess is not None
-    values = [dict(one.static).get("limit") for one in guess.others]
+    alone = [one for one in guess.others if one.guess is not None and not one.guess.combined]
+    values = [dict(one.static).get("limit") for one in alone]
     assert sorted(set(values) - {None}) == [-1, 0, 0.5, 1, 2]
+    assert len(values) - values.count(None) == 5
+    together = {dict(one.static).get("limit") for one in guess.others}
+    assert together == {*values}
 
 
 def test_near_shapes_are_looked_for_where_backward_is_refuted(
