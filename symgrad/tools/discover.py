@@ -60,6 +60,7 @@ def parted(
 
 def _read(target: str) -> list[type[Function] | Unread]:
     place, _, wanted = (target, "", "") if Path(target).exists() else target.partition(":")
+    wanted = wanted.removeprefix(":")  # `ops.py::Class` is the name of the test
     modules = list(_modules(place))
     found: list[type[Function] | Unread] = []
     for one in modules:

@@ -225,6 +225,7 @@ def test_a_source_without_a_file_above_it_has_that_of_the_working_folder(
 def test_verify_takes_a_file(project: Path) -> None:
     (project / "mine.toml").write_text(TABLES)
     (scale,) = discover.functions("lib/ops.py:Scale")
+    assert discover.functions("lib/ops.py::Scale") == [scale]
     assert str(sg.verify(scale, config="mine.toml").verdict) == "PROVED"
     (round_,) = discover.functions("lib/ops.py:Round")
     assert str(sg.verify(round_, config="mine.toml").verdict) == "PROVED"
