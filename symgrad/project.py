@@ -21,11 +21,11 @@ from symgrad.calls_in_c import SampleView, views
 from symgrad.codegen.environment import environment
 from symgrad.errors import BuildError
 from symgrad.manifest import proved, shown
-from symgrad.runtime.alone_c import ALONE
 from symgrad.runtime.blas import FUNCTIONS
 from symgrad.runtime.compiler import ARITHMETIC, WRAP
 from symgrad.runtime.libraries import read_op, stems
 from symgrad.runtime.package import PackagedOp, abandoned, replace_file
+from symgrad.runtime.team_c import TEAM
 
 MARK = "Written by symgrad build; without this line it is yours, and is not written again."
 VERSION = "0.1.0"
@@ -70,7 +70,7 @@ class ProjectView:
     """All that the templates are shown.
 
     ``macro``: what macros of C begin with; ``flags``: options that the arithmetic rests on;
-    ``wrap``: the option of the linker that ``alone.c`` needs; ``blas``: the functions of the BLAS
+    ``wrap``: the option of the linker that ``team.c`` needs; ``blas``: the functions of the BLAS
     that are called.
     """
 
@@ -132,7 +132,7 @@ def project_files(
             (f"cmake/{name}.pc.in", "pkgconfig.pc"), (f"include/{name}.h", "header.h"),
         )
     }  # fmt: skip
-    texts["cmake/alone.c"] = f"/* {MARK} */\n#include <omp.h>\n{ALONE}"
+    texts["cmake/team.c"] = f"/* {MARK} */\n#include <omp.h>\n{TEAM}"
     texts[".gitignore"] = f"# {MARK}\n{_LEFT}"
     values = {"mark": MARK, "ops": {op.stem: list(samples) for op, samples in made}}
     texts["tests/values.json"] = json.dumps(values, indent=1, sort_keys=True) + "\n"

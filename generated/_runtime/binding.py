@@ -24,12 +24,12 @@ from .abi import (
     Kernel,
     Op,
 )
-from .alone_c import ALONE
 from .batch_c import BATCH, batch_call, batch_prototype
 from .copy_c import COPY, COPY_PROTOTYPE
 from .entry import entry
 from .owned import OWNED, needed, needed_prototype, owned_call, runs
 from .size_text import c_expression
+from .team_c import SHARED, TEAM
 
 _PRELUDE = """\
 #include <stddef.h>
@@ -302,6 +302,7 @@ def _call(kernel: Kernel) -> str:
 def declarations(op: Op) -> str:
     """What cffi reads: the kernels' calls and the few variables around them."""
     lines = ["extern int symgrad_threads;", "int symgrad_max_threads(void);"]
+    lines += ["uintptr_t symgrad_get_team(void);", "void symgrad_set_team(uintptr_t team);"]
     lines.append(f"{COPY_PROTOTYPE};")
     for kernel in op.kernels:
         lines += [f"{_prototype(kernel)};", f"{needed_prototype(kernel)};"]
@@ -320,7 +321,7 @@ def binding(op: Op) -> str:
         + batch_call(kernel) + _xla_call(kernel)
         for kernel in op.kernels
     ]  # fmt: skip
-    return prelude + ALONE + COPY + OWNED + BATCH + _XLA + "".join(calls) + entry(op)
+    return prelude + TEAM + SHARED + COPY + OWNED + BATCH + _XLA + "".join(calls) + entry(op)
 
 
 def xla_name(kernel: Kernel) -> str:

@@ -42,10 +42,12 @@ _COMMON = (
 )
 _NATIVE = "-march=native"
 _LINK = ("-lmvec", "-lm")
-WRAP = ("-Wl,--wrap=GOMP_parallel",)
-"""What lets kernels call the function of ``alone_c``."""
+_WRAPPED = ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads")
+WRAP = (f"-Wl,{','.join(f'--wrap={name}' for name in _WRAPPED)},-z,nodelete",)
+"""What lets kernels call the functions of ``team_c``, for as long as its threads are there."""
 _OPTIONS = (_COMMON, _LINK, WRAP)
 _PROGRAM = "int main(void) { return 0; }\n"
+_OF_GCC = "#ifdef __clang__\n#error it calls other functions for a region\n#endif\n" + _PROGRAM
 _HINT = "install a C compiler (gcc or clang), or set CC to one"
 
 
@@ -53,7 +55,7 @@ _HINT = "install a C compiler (gcc or clang), or set CC to one"
 class Compiler:
     """A working compiler: how to call it, the options it takes, and who it is.
 
-    ``wrap``: the options of a link with a ``GOMP_parallel`` of our own.
+    ``wrap``: the options of a link in which regions run on threads of our own.
     """
 
     command: tuple[str, ...]
@@ -117,9 +119,10 @@ def _identify(command: tuple[str, ...], where: str, *, native: bool) -> str | No
 
 def _takes(command: tuple[str, ...], options: tuple[str, ...]) -> bool:
     """Does a program compile and link with these options, without a warning?"""
+    program = _OF_GCC if WRAP[0] in options else _PROGRAM
     with cache.scratch() as folder:
         words = [*command, "-Werror", "-x", "c", "-", "-o", "probe", *options]
-        return run(words, _PROGRAM, folder).returncode == 0
+        return run(words, program, folder).returncode == 0
 
 
 def _understood(command: tuple[str, ...], options: tuple[str, ...]) -> tuple[str, ...]:

@@ -29,9 +29,9 @@ RUNTIME = "_runtime"
 # The modules that generated code needs at run time; those of `COMMON` lie in `symgrad` itself.
 RUNTIME_MODULES = (
     *("arguments", "batch_c", "batches", "binding", "blas", "build", "cache"),
-    *("alone_c", "compiler", "copies", "copy_c", "digests", "entry", "entry_text", "gufunc"),
+    *("compiler", "copies", "copy_c", "digests", "entry", "entry_text", "gufunc"),
     *("libraries", "load", "on_numpy", "owned", "pool", "quick", "residuals", "size_text"),
-    *("strict", "support", "threads", "trusted", "values", "workspace"),
+    *("strict", "support", "team_c", "threads", "trusted", "values", "workspace"),
 )
 COMMON = ("abi", "errors", "forks", "plain_values")
 # What hands the ops to other frameworks, which are imported when it is.

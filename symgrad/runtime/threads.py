@@ -17,12 +17,18 @@ from symgrad.runtime.arguments import whole
 _MOST = 2**31 - 1  # what an int of C holds
 _libraries: list[Any] = []
 _threads = 0
+_team = 0  # the address of what one library has and all share: the threads that run regions
 _forked = False
 
 
 def register(library: Any) -> None:
     """Let ``library`` (cffi's ``lib`` of a loaded kernel module) follow the setting."""
+    global _team
     library.symgrad_threads = _threads
+    if _team:
+        library.symgrad_set_team(_team)
+    else:
+        _team = library.symgrad_get_team()
     _libraries.append(library)
 
 
