@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import FrameType
@@ -16,6 +16,7 @@ from typing import Any
 
 from symgrad.errors import Location, ProtocolError, SymgradError, is_limit
 from symgrad.frontend import gradients
+from symgrad.frontend.conversions import symbolic_conversions
 from symgrad.frontend.evidence import parameters
 from symgrad.frontend.facts import NeedsDecision, SizeFacts
 from symgrad.frontend.function import (
@@ -186,7 +187,7 @@ def _traced(
     if follow:
         session.history = History(session)
         run.questions.given = {**run.questions.given, AGAIN: True}
-    with activate(session), closing(session), symbolic_math(), noting_limits() as limits:
+    with activate(session), closing(session), _symbolic(run.request), noting_limits() as limits:
         run.forward()
         between()
         run.name_outputs()
@@ -209,6 +210,14 @@ def _traced(
             )  # fmt: skip
         session.namer.finish(session)
     return _case(run, cotangents, found, problem, limits)
+
+
+@contextmanager
+def _symbolic(request: Request) -> Iterator[None]:
+    """A block in which functions of Python's take symbolic numbers."""
+    values = (one.value for one in request.arguments)
+    with symbolic_math(), symbolic_conversions(request.function, values):
+        yield
 
 
 def _case(
@@ -296,7 +305,7 @@ def _beside(
     first, second = start(request, facts), start(other, SizeFacts() if other.sizes == () else facts)
     second.same = same
     second.session.other_default, second.session.shown_as = other_default, shown_as
-    with put_back(request.function) as state, symbolic_math(), noting_limits():
+    with put_back(request.function) as state, _symbolic(request), noting_limits():
         keeps = state is not None and state.reach.tells_saved
         first.questions.keeps = second.questions.keeps = keeps
         second.questions.hooked = hooked

@@ -380,15 +380,16 @@ class Reach:
 
     ``places`` and ``leaves``: where something may be kept; ``asked``: what is read that is not the
     same in every call; ``told``: what is read of the machine and of settings.  ``names``: of all
-    code.  ``codes``: the functions that were met, and ``spaces``, their globals; ``cached``: those
-    that keep their results.  ``fixed``: the identities of what is reached otherwise than by a
-    place.  ``identities``: the names of ``operator.is_``; ``numbers``: of parameters that are
-    numbers.
+    code.  ``functions``: those that were met, their ``codes``, and ``spaces``, their globals;
+    ``cached``: those that keep their results.  ``fixed``: the identities of what is reached
+    otherwise than by a place.  ``identities``: the names of ``operator.is_``; ``numbers``: of
+    parameters that are numbers.
     """
 
     places: list[Place] = field(default_factory=list)
     leaves: list[Leaf] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
+    functions: list[FunctionType] = field(default_factory=list)
     codes: list[CodeType] = field(default_factory=list)
     spaces: list[dict[str, Any]] = field(default_factory=list)
     told: list[Asked] = field(default_factory=list)
@@ -538,6 +539,7 @@ class Reach:
         if _is_standard(value.__module__):
             self._refuse(value.__module__, label)
             return
+        self.functions.append(value)
         self.codes.append(value.__code__)
         self.spaces.append(value.__globals__)
         found = code_names(value.__code__)

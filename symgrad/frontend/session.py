@@ -422,7 +422,9 @@ def activate(session: Session) -> Iterator[Session]:
 
 
 _TOOLS = ("numpy", "sympy", "torch", "jax", "jaxlib", "contextlib")
-_ARITHMETIC = tuple(f"symgrad.frontend.{name}" for name in ("sizes", "refusals", "plain"))
+_ARITHMETIC = tuple(
+    f"symgrad.frontend.{name}" for name in ("sizes", "refusals", "plain", "conversions")
+)
 """What computes with symbols: what it refuses is refused where the program computes."""
 _REFUSALS = (ValueError, AssertionError, RuntimeError, IndexError, ArithmeticError)
 

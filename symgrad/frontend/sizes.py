@@ -425,11 +425,53 @@ class SymInt(_Symbolic):
 
 
 def _is_binary(number: float) -> bool:
-    """Is a product with a size exact in floats: a binary fraction of few places?"""
-    return math.isfinite(number) and number.as_integer_ratio()[1] <= _FEW and abs(number) <= _FEW
+    """Is it an integer, or a binary fraction of few places?"""
+    return math.isfinite(number) and number.as_integer_ratio()[1] <= _FEW and abs(number) <= _MANY
 
 
 _FEW = 1 << 10
+_MANY = 1 << 16
+
+
+def _is_short(*numbers: Dim) -> bool:
+    """Are they powers of two, by which floats are multiplied and divided exactly?"""
+    known = [one.constant for one in numbers]
+    return all(one is not None and abs(one) & (abs(one) - 1) == 0 for one in known)
+
+
+def _ratio(value: Any) -> tuple[Dim, Dim] | None:
+    """Two integers of which Python computes the quotient; None for any other number.
+
+    It may round, but not to an integer or a binary fraction that the quotient is not, nor away from
+    one that it is: where that takes part in what is added, or divides, the rest is exact.
+    """
+    value = _plain(value)
+    if is_size(value):
+        return as_dim(value), Dim.of(1)
+    if isinstance(value, float):
+        above, below = value.as_integer_ratio() if _is_binary(value) else (0, 0)
+        return (Dim.of(above), Dim.of(below)) if below else None
+    if not issubclass(type(value), SymFloat) or issubclass(type(value), ValuedNumber):
+        return None
+    if value.op not in ("add", "sub", "mul", "div", "neg"):
+        return None
+    found = [_ratio(one) for one in value.args]
+    return None if None in found else _ratio_of(value.op, *found)  # type: ignore[arg-type]
+
+
+def _ratio_of(op: str, *ratios: tuple[Dim, Dim]) -> tuple[Dim, Dim] | None:
+    (a, b), *rest = ratios
+    if op == "neg":
+        return -a, b
+    ((c, d),) = rest
+    if op == "div":
+        return (a * d, b * c) if _is_short(d) else None
+    if op == "mul":
+        exact = any(_is_short(*pair) for pair in ((b, d), (a, b), (c, d)))
+        return (a * c, b * d) if exact else None
+    if not (_is_short(b) or _is_short(d)):
+        return None
+    return (a * d + c * b if op == "add" else a * d - c * b), b * d
 
 
 def _power_of_two(places: int) -> int:
@@ -521,16 +563,11 @@ class SymFloat(_Symbolic):
         return repr(self)
 
     def _quotient(self) -> tuple[Dim, Dim]:
-        """The two sizes that it is the quotient of.  Raises ControlFlowError."""
-        if self.op == "div" and all(map(is_size, self.args)):
-            return as_dim(self.args[0]), as_dim(self.args[1])
-        if self.op == "mul":
-            sizes = [arg for arg in self.args if is_size(arg)]
-            shares = [arg for arg in self.args if isinstance(arg, float) and _is_binary(arg)]
-            if sizes and shares:
-                above, below = shares[0].as_integer_ratio()
-                return as_dim(sizes[0]) * above, as_dim(below)
-        raise self._no_number("int value")
+        """The two integers that it is the quotient of.  Raises ControlFlowError."""
+        found = _ratio(self)
+        if found is None:
+            raise self._no_number("int value")
+        return found
 
     def __floor__(self) -> Any:
         left, right = self._quotient()
@@ -625,20 +662,41 @@ class SymFloat(_Symbolic):
     def __rpow__(self, other: Any) -> Any:
         return _float("pow", other, self)
 
-    def _undecided(self, other: Any) -> bool:
-        raise self._no_number("known value to compare")
-
-    __lt__ = __le__ = __gt__ = __ge__ = _undecided
+    def _compare(self, relation: str, other: Any) -> bool:
+        """Decided where both are quotients, and rounding does not tell."""
+        if not isinstance(other, (int, float, np.number, _Symbolic)):
+            return NotImplemented  # type: ignore[no-any-return]
+        left, right = _ratio(self), _ratio(_plain(other))
+        if left is None or right is None or not (_is_short(left[1]) or _is_short(right[1])):
+            raise self._no_number("known value to compare")
+        below, difference = left[1] * right[1], left[0] * right[1] - right[0] * left[1]
+        positive = current().truth(below, ">", 0)
+        return current().truth(difference if positive else -difference, relation, 0)
 
     def __hash__(self) -> int:
         observed("the hash of a number made of sizes is asked for")
         return object.__hash__(self)
 
+    def __lt__(self, other: Any) -> bool:
+        return self._compare("<", other)
+
+    def __le__(self, other: Any) -> bool:
+        return self._compare("<=", other)
+
+    def __gt__(self, other: Any) -> bool:
+        return self._compare(">", other)
+
+    def __ge__(self, other: Any) -> bool:
+        return self._compare(">=", other)
+
     def __eq__(self, other: object) -> bool:
-        return self._undecided(other)
+        return self._compare("==", other)
+
+    def __ne__(self, other: object) -> bool:
+        return self._compare("!=", other)
 
     def __bool__(self) -> bool:
-        return self._undecided(None)
+        return self._compare("!=", 0)
 
 
 class ValuedNumber(SymFloat):
@@ -739,6 +797,8 @@ _UFUNCS: dict[str, Callable[..., Any]] = {
     "floor_divide": operator.floordiv, "remainder": operator.mod, "negative": operator.neg,
     "sqrt": lambda size: size.sqrt(), "log": lambda size: size.log(),
     "exp": lambda size: size.exp(), "square": lambda size: size * size,
+    "floor": lambda size: math.floor(size) / 1, "ceil": lambda size: math.ceil(size) / 1,
+    "trunc": lambda size: math.trunc(size) / 1, "rint": lambda size: round(size) / 1,
     "equal": operator.eq, "not_equal": operator.ne, "less": operator.lt,
     "less_equal": operator.le, "greater": operator.gt, "greater_equal": operator.ge,
 }  # fmt: skip

@@ -850,6 +850,11 @@ class TensorNumber(ValuedNumber):
         return self.settle() if self.is_whole else computed("abs", (self,))
 
 
+def number_of_rows(tensor: SymbolicTensor) -> Any:
+    """What ``len`` gives, which may be symbolic here."""
+    return tensor._leading("len()")
+
+
 def _is_whole(value: Any) -> bool:
     if isinstance(value, SymFloat):
         return value.is_whole

@@ -167,12 +167,12 @@ class StateNumber(ValuedNumber):
     def __rdivmod__(self, other: Any) -> Any:
         return self._made(other), self._made(other)
 
-    def _compare(self, other: Any) -> Any:
+    def _decided(self, other: Any) -> Any:
         if not isinstance(other, (int, float, np.number, SymInt, SymFloat)):
             return NotImplemented
         return decide(self.label)
 
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _compare
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _decided
     __hash__ = ValuedNumber.__hash__
 
     def __bool__(self) -> bool:

@@ -149,6 +149,12 @@ SIZED: list[Any] = [
     lambda x: x * (x.shape[0] % 2),
     lambda x: x * max(x.shape[0], x.shape[1]),
     lambda x: x * (2.0 - 1 / x.shape[0]) * (x.shape[0] / 3 + x.shape[1]),
+    lambda x: x * float(x.shape[0]) ** -0.5 / float(x.shape[0] / x.shape[1]),
+    lambda x: x * float(x.sum()),
+    lambda x: x[: int(x.shape[0] // 2) + 1] * len(x) + int(x.shape[1] / 2),
+    lambda x: x * np.ceil(x.shape[0] / 4) + np.floor(x.shape[1] / 2) + np.rint(x.shape[0] / 2),
+    lambda x: x * max(float(x.shape[0]), 2.0) if 1.5 / x.shape[0] > 0.5 else -x,
+    lambda x: x if x.shape[0] / 2 == 1.0 else -x if x.shape[0] / 3 <= x.shape[1] else 2 * x,
 ]
 
 
@@ -168,7 +174,7 @@ def test_arithmetic_of_sizes(number: int) -> None:
 REFUSED = {
     "if": lambda x: x if x.sum() > 0 else -x,
     "while": lambda x: [x for _ in iter(lambda: bool(x.max() > 1), False)],
-    "float": lambda x: x * float(x.sum()),
+    "float": lambda x: x if float(x.sum()) > 0 else -x,
     "int": lambda x: x * int(x.sum()),
     "item": lambda x: x if x.sum().item() > 0 else -x,
     "tolist": lambda x: x * x.tolist()[0],
@@ -176,12 +182,11 @@ REFUSED = {
     "array": lambda x: x * np.asarray(x),
     "range": lambda x: [x[i] for i in range(x.argmax())],
     "iterate": lambda x: [row * 2 for row in x],
-    "len": lambda x: x / len(x),
     "range of size": lambda x: [x[i] for i in range(x.shape[0])],
-    "float of size": lambda x: x * float(x.shape[0]),
     "format": lambda x: f"{x.sum():.3f}",
-    "compare": lambda x: x if 1.5 / x.shape[0] > 0.5 else -x,
-    "float equality": lambda x: x if x.shape[0] / 2 == 1.0 else -x,
+    "compare": lambda x: x if 1.5 / x.shape[0] > 0.3 else -x,
+    "float equality": lambda x: x if x.shape[0] / 2 == 1 / x.shape[1] + 0.1 else -x,
+    "range of len": lambda x: [x[i] for i in range(len(x))],
     "repeat": lambda x: [x] * x.shape[0],
     "assert": lambda x: (x.sum() > 0) and x,
     "equal": lambda x: x if x.equal(x) else -x,

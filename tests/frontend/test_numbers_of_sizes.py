@@ -24,13 +24,20 @@ KNOWN = (
     "math.atan2(n, 2)", "math.isfinite(n) + 0.0", "divmod(n, 4)[1]", "math.gcd(n, 6)",
     "math.gcd(6, 4, n)", "math.lcm(n, 4)", "round(n, -1)", "round(n / 2)", "round(-n / 4)",
     "math.trunc((3 - n) / 2)", "math.ceil(0.5 * n)", "math.trunc(n * 0.75)",
-    "math.floor(-1.25 * n)", "(n / 4) // 1", "(n / 4) % 1", "math.fsum(k for k in (n, 1))",
+    "math.floor(-1.25 * n)", "math.floor(0.5 * (n / 3))", "int(n / 3)", "int(n // 2) / 3",
+    "math.ceil(float(n) / 4)", "math.floor((n - 5) / 2 + 1)", "int(-n / 3 / 2)", "float(3 - n)",
+    "round(n / 2 + 0.5)", "math.floor(n / 3 + 0.5)", "int(n * 0.75 * 3)", "int(7 / (n * 0.5))",
+    "1.0 + (n / 3 > 1.5) + 2 * (n / 3 == 4) + 4 * (2 >= n / 3)", "max(float(n), 2.5, n / 2)",
+    "1.0 + bool(float(n) - 3) + (-n / 4 < -1.25) + (3 / (2 - n * 2.0 - 1) >= -1)",
+    "1.0 + (float(n) in (2, 3)) + (float(n) != None) + (1 / n < 1 / 3.0 ** 0)",
+    "(n / 4) // 1", "(n / 4) % 1", "math.fsum(k for k in (n, 1))",
 )  # fmt: skip
 UNKNOWN = (
     "n & (n - 1)", "1 << n", "round(n ** 0.5)", "math.isqrt(n)", "n.bit_length()", "hex(n)",
     "math.factorial(n)", "math.fmod(n, 3)", "n.to_bytes(8, 'big')", "math.frexp(n)[0]",
     "(n / 3).hex()", "math.gcd(n, n + 1)", "chr(n)", "math.ceil(math.log2(n))", "pow(n, 2.5, 3)",
-    "math.isclose(n, 3)", "math.ceil(0.3 * n)", "math.floor(0.5 * (n / 3))",
+    "math.isclose(n, 3)", "math.ceil(0.3 * n)", "math.floor(n / 3 * 3)", "math.ceil(n / 3 + n / 5)",
+    "int(3 / (n / 7))", "1.0 + (0.1 * n > 1)", "1.0 + (n / 3 + 1 == (n + 3) / 3)",
 )  # fmt: skip
 
 
