@@ -195,11 +195,12 @@ def _interface(
     whole.update(factor.tensor for factor in factors if isinstance(factor, Access))
     for tensor, node in graph.inputs.items():
         _input(context, program, tensor, node, strided=tensor not in whole)
-    for output, node in graph.outputs.items():
-        _, shape = program.arrays[f"%{node.index}"]
-        array = Array(names.fresh(output), node.dtype, shape, constant=False)
+    writing = {output: one for one in program.definitions for output in one.outputs}
+    for output in graph.outputs:
+        one = writing[output]
+        array = Array(names.fresh(output), one.dtype, one.shape, constant=False)
         context.arrays[f"={output}"] = array
-        context.arrays.setdefault(f"%{node.index}", array)
+        context.arrays.setdefault(one.tensor, array)
     made = {item.definition for item in products}
     for definition in program.definitions:
         if not definition.outputs and definition not in made:

@@ -5,7 +5,7 @@ In: a graph with named outputs.  Out: a ``KernelProgram``.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from symgrad.codegen.program.axes import unify
@@ -87,13 +87,15 @@ def build_program(graph: Graph) -> KernelProgram:
     system = equations(graph, outputs)
     axes = unify(graph, system)
     checks = _checks(graph, outputs, [one.node for one in system])
-    serving = (stored_node(graph, tensor) for check in checks for tensor in check.tensors)
+    serving = [stored_node(graph, tensor) for check in checks for tensor in check.tensors]
     required = [*(node for node in outputs if node.op != "input"), *filter(None, serving)]
     once = _once(outputs)
     joined = joinable(system, _shapes(graph, system), {*required, *once})
     cuts = choose_materialised(system, axes, required, once, joined)
-    lowering = Lowering(graph, cuts.stored, axes=axes, fused=cuts.fused)
-    bodies = {node: lowering.element(node, lowering.home(node), body=True) for node in cuts.stored}
+    held = _held(outputs, cuts.stored, {*filter(None, serving), *once})
+    stored = [node for node in cuts.stored if node not in held]
+    lowering = Lowering(graph, stored, axes=axes, fused=cuts.fused)
+    bodies = {node: lowering.element(node, lowering.home(node), body=True) for node in stored}
     bodies.update({n: lowering.element(n, lowering.home(n)) for n in outputs if n.op == "input"})
     if lowering.forced:
         raise CodegenError(f"{lowering.forced[0]!r} serves as an index and was not stored")
@@ -101,13 +103,18 @@ def build_program(graph: Graph) -> KernelProgram:
     if joined:
         found = join(lowering.pool, reduced.values())
         reduced = {expr: found[one] for expr, one in reduced.items()}
-    definitions = [_definition(graph, lowering, node, reduced[bodies[node]]) for node in bodies]
+    named: dict[Node, list[str]] = {}
+    for name, output in graph.outputs.items():
+        named.setdefault(held.get(output, output), []).append(name)
+    definitions = [
+        _definition(lowering, node, named.get(node, ()), reduced[bodies[node]]) for node in bodies
+    ]
     return KernelProgram(
         lowering.pool,
         tuple(definitions),
         checks,
         _user_names(lowering, reduced),
-        _arrays(graph, (*cuts.stored, *outputs)),
+        _arrays(graph, bodies),
     )
 
 
@@ -118,12 +125,28 @@ def _once(outputs: list[Node]) -> list[Node]:
     return [node for node in nodes if node.index in found]
 
 
-def _definition(graph: Graph, lowering: Lowering, node: Node, body: Expr) -> Definition:
+def _held(
+    outputs: Iterable[Node], stored: Collection[Node], apart: Collection[Node]
+) -> dict[Node, Node]:
+    """The outputs that are stored nodes in another shape, and these: one array holds both."""
+    found: dict[Node, Node] = {}
+    for node in outputs:
+        source = node
+        while source.op == "reshape":
+            (source,) = source.args
+            if source in stored and node not in apart:
+                found[node] = source
+    return found
+
+
+def _definition(
+    lowering: Lowering, node: Node, outputs: Sequence[str], body: Expr
+) -> Definition:  # fmt: skip
     home = lowering.home(node)
-    names = tuple(name for name, output in graph.outputs.items() if output is node)
     axes = [axis for index in home for axis in index.axes]
     pattern = recognise(lowering.pool, axes, body)
-    return Definition(f"%{node.index}", names, node.dtype, node.shape, home, body, pattern)
+    tensor, names = f"%{node.index}", tuple(outputs)
+    return Definition(tensor, names, node.dtype, node.shape, home, body, pattern)
 
 
 def _user_names(lowering: Lowering, reduced: Mapping[Expr, Expr]) -> dict[Expr, str]:
@@ -140,7 +163,7 @@ def _shapes(graph: Graph, system: Sequence[Equation]) -> dict[str, tuple[Dim, ..
     return found | {f"%{one.node.index}": one.node.shape for one in system}
 
 
-def _arrays(graph: Graph, stored: tuple[Node, ...]) -> dict[str, tuple[DType, tuple[Dim, ...]]]:
+def _arrays(graph: Graph, stored: Iterable[Node]) -> dict[str, tuple[DType, tuple[Dim, ...]]]:
     found = {name: (node.dtype, node.shape) for name, node in graph.inputs.items()}
     found.update({f"%{node.index}": (node.dtype, node.shape) for node in stored})
     return found
