@@ -164,6 +164,31 @@ def batch_norm(dtype: DType = float32) -> Graph:
     )  # fmt: skip
 
 
+def group_norm(dtype: DType = float32) -> Graph:
+    """In groups of three channels, and the gradient as it is derived."""
+    b, (channels, groups, size) = Builder(dtype), map(Dim.of, (6, 2, 3))
+    x, grad = b.input("x", N, channels, M), b.input("grad_y", N, channels, M)
+
+    def grouped(node: Node) -> Node:
+        return b.apply("reshape", node, shape=(N, groups, size, M))
+
+    def whole(node: Node) -> Node:
+        return b.apply("reshape", node, shape=(N, channels, M))
+
+    def wide(node: Node) -> Node:
+        kept = b.apply("reshape", node, shape=(N, groups, ONE, ONE))
+        return b.graph.expand(kept, (N, groups, size, M))
+
+    def mean(node: Node) -> Node:
+        return b.graph.binary("div", b.apply("sum", node, axes=(2, 3)), size * M)
+
+    centred = b.named("centred", grouped(x) - wide(mean(grouped(x))))
+    rstd = b.named("rstd", b.apply("rsqrt", mean(centred * centred) + 1e-5))
+    slope = b.named("slope", mean(grouped(grad) * centred) * (rstd * rstd * rstd))
+    inner = grouped(grad) * wide(rstd) - wide(slope) * centred
+    return b.outputs(y=whole(centred * wide(rstd)), grad_x=whole(inner - wide(mean(inner))))
+
+
 def pairs(dtype: DType = float32) -> Graph:
     """A function of the distance of each pair of rows, and its mean over one of them."""
     b = Builder(dtype)
@@ -217,6 +242,6 @@ PROGRAMS = {
     program.__name__: program
     for program in (
         gelu, softmax_forward, softmax_backward, softmax, layer_norm, cross_entropy, linear,
-        attention, batch_norm, pairs, convolution,
+        attention, batch_norm, group_norm, pairs, convolution,
     )
 }  # fmt: skip

@@ -40,6 +40,15 @@ def source(graph: Graph) -> str:
     return text[text.index("int k(") :]
 
 
+# -- what is written
+
+
+def test_an_output_that_is_a_value_in_another_shape_is_written_once() -> None:
+    text = source(PROGRAMS["group_norm"]())
+    assert "stored" not in text
+    assert len(re.findall(r"\bgrad_x\w*\[.*\] =", text)) == 1
+
+
 # -- the order of what is done
 
 

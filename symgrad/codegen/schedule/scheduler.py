@@ -17,6 +17,7 @@ from symgrad.codegen.program.definitions import Definition, KernelProgram, guard
 from symgrad.codegen.program.equations import elements_of
 from symgrad.codegen.program.guards import Guards
 from symgrad.codegen.program.patterns import Contraction, Scan, Scatter
+from symgrad.codegen.program.termwise import termwise
 from symgrad.codegen.schedule.items import Items
 from symgrad.codegen.schedule.loops import Entry, arrange, paths_of
 from symgrad.codegen.schedule.rematerialise import choose_kept
@@ -41,7 +42,7 @@ class Schedule:
 
 def schedule(program: KernelProgram) -> Schedule:
     """Arrange a program; arrange it again with what is better kept than computed twice."""
-    program = apart(guarded(collapse_axes(program)))
+    program = apart(guarded(termwise(collapse_axes(program))))
     order = axis_order(program.definitions, precedence(program))
     program = in_order(program, order)
     items = Items(program, order)
