@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,7 +30,7 @@ LETTERS = ("n", "m", "k", "l", "h", "w", "c", "d")
 Specs = tuple[TensorSpec | None, ...]
 Places = frozenset[tuple[int, int]]
 """Axes of arguments, by their positions."""
-_QUOTIENT = re.compile(r"\((?:\((\d+)\*(\w+)\)|(\w+))//(\d+)\)")
+_QUOTIENT = re.compile(r"\((?:\((?:(\d+)\*)?([A-Za-z][\w*]*)\)|(\w+))//(\d+)\)")
 _UNPACK = re.compile(r"(?:values to unpack \(expected |takes )(\d+)")
 
 
@@ -108,14 +108,20 @@ def _parted(error: TraceError, own: Sequence[str]) -> dict[Any, Dim]:
     known = [one for one in (error.multiple, error.parted) if one is not None]
     parted = [(*factors(dim), parts) for dim, parts in known]
     parted += [
-        (int(match[1] or 1), match[2] or match[3], int(match[4]))
+        (int(match[1] or 1), name, int(match[4]))
         for match in _QUOTIENT.finditer(error.what)
+        for name in sorted((match[2] or match[3]).split("*"), key=_position(own), reverse=True)
     ]
     for factor, name, parts in parted:
         more = parts // math.gcd(factor, parts)
         if name in own and more > 1:
             return {Size(name): more * Dim.size(name)}
     return {}
+
+
+def _position(own: Sequence[str]) -> Callable[[str], int]:
+    """Where a name stands among those that may be changed; before all of them for another."""
+    return lambda name: own.index(name) if name in own else -1
 
 
 def factors(dim: Dim) -> tuple[int, str]:
@@ -205,6 +211,10 @@ def _united(
             if loose:
                 return _numbered(both, LEAST[loose - 1]), True
             return {Size(both[1]): Dim.size(both[0])}, True
+        # n meets (n + k)//2, a chunk of both: n and k are made equal
+        same: dict[Any, Dim] = {Size(name): Dim.size(known[0]) for name in known[1:]}
+        if same and left.substitute(same) == right.substitute(same):
+            return same, False
     return None
 
 

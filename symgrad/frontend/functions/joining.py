@@ -157,15 +157,32 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     if whole.constant is not None:
         size = max(1, -(-whole.constant // chunks))
         return _pieces(source, axis, _equal_sizes(whole, Dim.of(size)))
-    size_each = whole.exact_quotient(chunks)
-    if size_each is None:
-        raise ShapeError(
-            f"an axis of size {whole} does not split into {chunks} equal chunks for all {whole}",
-            location=here(),
-            hint=f"write it as a multiple in the shape spec: {chunks}*k",
-            multiple=(whole, chunks), uneven=True,
-        )  # fmt: skip
-    return _pieces(source, axis, [size_each] * chunks)
+    return _pieces(source, axis, _chunks(whole, chunks))
+
+
+def _chunks(whole: Dim, chunks: int) -> list[Dim]:
+    """The sizes of chunks of an axis.  Raises ShapeError where there may be fewer, or others.
+
+    Of an axis that is a sum, such as that of joined tensors, the last one may be smaller.
+    """
+    equal, session = whole.exact_quotient(chunks), current()
+    if equal is not None:
+        return [equal] * chunks
+    if len(whole.sizes) > 1:
+        if session.truth(whole % chunks, "==", 0):
+            return [whole // chunks] * chunks
+        each = (whole + (chunks - 1)) // chunks
+        last = whole - each * (chunks - 1)
+        if session.facts.decide(last, ">", 0) or session.truth(
+            (whole - 1) // each, "==", chunks - 1
+        ):
+            return [*[each] * (chunks - 1), last]
+    raise ShapeError(
+        f"an axis of size {whole} does not split into {chunks} equal chunks for all {whole}",
+        location=here(),
+        hint=f"write it as a multiple in the shape spec: {chunks}*k",
+        multiple=(whole, chunks), uneven=True,
+    )  # fmt: skip
 
 
 @operation("tensor_split")
