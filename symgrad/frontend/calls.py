@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from symgrad.budgets import MOST_ALIASES
 from symgrad.errors import ControlFlowError, SymgradError
-from symgrad.frontend.case import may_require, trace_beside
+from symgrad.frontend.case import may_require, trace_beside, trace_shown
 from symgrad.frontend.facts import NeedsDecision, SizeFacts
 from symgrad.frontend.plain_code import ABOUT_DTYPES, is_plain
 from symgrad.frontend.reach import reached
@@ -127,15 +127,12 @@ def _in_dtypes(
     own: Request, other: Request, case: FunctionCase, answers: Mapping[str, bool], shown_as: str
 ) -> OtherCall:
     """A call with floats of other dtypes beside a case; a problem where it cannot be traced."""
-    facts = SizeFacts(own.sizes)
-    for condition in case.conditions:
-        facts = facts.assume(condition.left, condition.relation, condition.right) or facts
     sizes = next(_sizes(own, case, []), None)
     if sizes is not None:
         with suppress(SymgradError, NeedsDecision):
-            return trace_beside(
-                own, facts, answers, _at(other, sizes), sizes, (), caller=sys._getframe(),
-                dtype=shown_as, shown_as=shown_as,
+            return trace_shown(
+                case, tuple(own.sizes), answers, _at(other, sizes), sizes,
+                caller=sys._getframe(), shown_as=shown_as,
             )  # fmt: skip
     found = _without_sizes(own, case)
     return replace(found, other=found.case, dtype=shown_as, asks_dtypes=True)

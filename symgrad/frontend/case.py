@@ -267,44 +267,92 @@ def _case(
 def trace_beside(
     request: Request, facts: SizeFacts, answers: Mapping[str, bool], other: Request,
     sizes: Mapping[str, int], same: tuple[tuple[str, ...], ...], *, caller: FrameType, dtype: str,
-    hooked: bool = False, other_default: bool = False, shown_as: str = "",
+    hooked: bool = False, other_default: bool = False,
 ) -> OtherCall:  # fmt: skip
     """A case, with another call between its forward and its backward; see ``OtherCall``.
 
     ``other``: the request of the other call, whose sizes are numbers, or else those of this;
-    ``hooked``: its saved tensors are other objects; ``other_default``: its default dtype is;
-    ``shown_as``: see ``Session``.
+    ``hooked``: its saved tensors are other objects; ``other_default``: its default dtype is.
     Raises what forward raises, and NeedsDecision.
     """
     run = partial(
         _beside, request, facts, answers, other, sizes, same,
         caller=caller, dtype=dtype, hooked=hooked, other_default=other_default,
-        shown_as=shown_as,
     )  # fmt: skip
+    return _followed(run)
+
+
+def trace_shown(
+    case: FunctionCase, names: tuple[str, ...], answers: Mapping[str, bool], other: Request,
+    sizes: Mapping[str, int], *, caller: FrameType, shown_as: str,
+) -> OtherCall:  # fmt: skip
+    """A case, and a call at numbers for its sizes that comes alone, whose floats have other dtypes.
+
+    ``names``: the size symbols of the case; ``shown_as``: see ``Session``.  Raises what forward
+    raises that is a limit, and NeedsDecision.
+    """
+
+    def run(follow: bool) -> OtherCall:
+        second = _started(other, SizeFacts(), answers, caller, follow)
+        second.session.shown_as = shown_as
+        with put_back(other.function) as state, _symbolic(other), noting_limits():
+            second.questions.keeps = state is not None and state.reach.tells_saved
+            try:
+                begun = _forward_of(second)
+            except SymgradError as error:
+                if is_limit(error):
+                    raise
+                called = None
+            else:
+                called = _called(second, begun, _backward_of(second, begun), follow)
+        asks, leaked = second.session.asks_dtypes, second.questions.leaked
+        own = _unmarked(case)  # in a graph that no proof adds to
+        return OtherCall(own, called, sizes, shown_as, (), leaked, names, asks_dtypes=asks)
+
+    return _followed(run)
+
+
+def _followed(run: Callable[[bool], OtherCall]) -> OtherCall:
+    """What a run gives, with histories if it has to follow them."""
     try:
-        return run(follow=False)
+        return run(False)
     except NeedsHistories:
-        return run(follow=True)
+        return run(True)
+
+
+def _started(
+    request: Request, facts: SizeFacts, answers: Mapping[str, bool], caller: FrameType,
+    follow: bool,
+) -> _Run:  # fmt: skip
+    session = Session(facts, assumed=request.assumptions)
+    session.namer.start(caller)
+    session.questions = Questions(
+        {**answers, AGAIN: True} if follow else answers, may_require(request)
+    )
+    session.guest, session.cuts = request.cls.symgrad_guest, request.cls.symgrad_cuts
+    session.history = History(session) if follow else None
+    return _Run(session, request, session.questions)
+
+
+def _called(
+    run: _Run, begun: Sequence[_Cotangent],
+    found: tuple[tuple[Gradient, ...], SymgradError | None], follow: bool,
+) -> FunctionCase:  # fmt: skip
+    with activate(run.session):
+        case = _case(run, begun, *found, ())
+        return _unmarked(case) if follow else case
 
 
 def _beside(
     request: Request, facts: SizeFacts, answers: Mapping[str, bool], other: Request,
-    sizes: Mapping[str, int], same: tuple[tuple[str, ...], ...], *, caller: FrameType, dtype: str,
-    hooked: bool, other_default: bool, shown_as: str, follow: bool,
+    sizes: Mapping[str, int], same: tuple[tuple[str, ...], ...], follow: bool, *,
+    caller: FrameType, dtype: str, hooked: bool, other_default: bool,
 ) -> OtherCall:  # fmt: skip
-    def start(asked: Request, known: SizeFacts) -> _Run:
-        session = Session(known, assumed=asked.assumptions)
-        session.namer.start(caller)
-        session.questions = Questions(
-            {**answers, AGAIN: True} if follow else answers, may_require(asked)
-        )
-        session.guest, session.cuts = asked.cls.symgrad_guest, asked.cls.symgrad_cuts
-        session.history = History(session) if follow else None
-        return _Run(session, asked, session.questions)
-
-    first, second = start(request, facts), start(other, SizeFacts() if other.sizes == () else facts)
+    first = _started(request, facts, answers, caller, follow)
+    its_facts = SizeFacts() if other.sizes == () else facts
+    second = _started(other, its_facts, answers, caller, follow)
     second.same = same
-    second.session.other_default, second.session.shown_as = other_default, shown_as
+    second.session.other_default = other_default
     with put_back(request.function) as state, _symbolic(request), noting_limits():
         keeps = state is not None and state.reach.tells_saved
         first.questions.keeps = second.questions.keeps = keeps
@@ -312,20 +360,17 @@ def _beside(
         begun = _forward_of(first)
         try:
             beside = _forward_of(second)
-        except SymgradError as error:
-            if shown_as and is_limit(error):
-                raise
+        except SymgradError:
             beside = None
         found, problem = _backward_of(first, begun)
         with activate(first.session):
             if problem is None and not first.same_for_others(begun, found):
                 first.session.note_written("ctx")
-        second_found = ((), None) if beside is None else _backward_of(second, beside)
-        clean = _unmarked if follow else (lambda case: case)
-        with activate(first.session):
-            case = clean(_case(first, begun, found, problem, ()))
-        with activate(second.session):
-            called = None if beside is None else clean(_case(second, beside, *second_found, ()))
+        second_found = None if beside is None else _backward_of(second, beside)
+        case = _called(first, begun, (found, problem), follow)
+        called = None
+        if beside is not None and second_found is not None:
+            called = _called(second, beside, second_found, follow)
     kind = str(first.session.dtype) if other_default else dtype
     return OtherCall(
         case, called, sizes, kind, same, first.questions.leaked or second.questions.leaked,

@@ -179,6 +179,32 @@ def test_a_real_call_does_not_import_sympy() -> None:
     assert imported == "False"
 
 
+def _not_compiled(graph: Any, inputs: Any) -> Any:
+    raise NotImplementedError("compiled")
+
+
+@torch.compile(backend=_not_compiled)
+def _scaled(x: Any, factor: float) -> Any:
+    return x * factor
+
+
+class CompiledTwice(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return _scaled(x, 3.0)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return _scaled(grad, 2.0)
+
+
+def test_what_torch_would_compile_is_run_as_it_is_written() -> None:
+    found = sg.verify(CompiledTwice, "n").inputs["x"].replayed
+    assert found is not None
+    assert found.confirmed
+    assert abs((found.derivative or 0) / (found.backward or 1) - 1.5) < 1e-9
+
+
 def test_a_gradient_that_is_left_out_beside_casts_is_refuted() -> None:
     class Affine(Function):
         @staticmethod

@@ -20,9 +20,10 @@ from __future__ import annotations
 
 import inspect
 import math
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -63,6 +64,14 @@ def measured(original: Any, call: Call) -> Measured:
     raise first
 
 
+def uncompiled() -> AbstractContextManager[Any]:
+    """A block in which what ``torch.compile`` made runs as it is written."""
+    if "torch._dynamo" not in sys.modules:
+        return nullcontext()
+    stance: AbstractContextManager[Any] = torch.compiler.set_stance("force_eager")
+    return stance
+
+
 @contextmanager
 def _calm() -> Iterator[None]:
     """Torch as a program meets it first, with random numbers that a second call draws again.
@@ -73,7 +82,7 @@ def _calm() -> Iterator[None]:
     torch.set_num_threads(1)
     with (
         warnings.catch_warnings(), torch.enable_grad(), torch.random.fork_rng(devices=[]),
-        torch.autocast("cpu", enabled=False),
+        torch.autocast("cpu", enabled=False), uncompiled(),
     ):  # fmt: skip
         warnings.simplefilter("ignore")
         try:

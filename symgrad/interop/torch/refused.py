@@ -35,7 +35,11 @@ _SAMPLES: tuple[Callable[[int], int], ...] = (
 )  # fmt: skip
 """The sizes that are tried, by the place of their names."""
 MOST_ASKED_ELEMENTS = 2**26
+MOST_TAKEN = 2**14
 _REFUSALS = (RuntimeError, TypeError, ValueError, IndexError)
+_PLAIN = (bool, int, float, str, torch.dtype)
+_taken = set[Any]()
+"""Calls that torch takes, or of which nothing is known: these are not asked again."""
 
 
 _OF_HISTORIES = frozenset(
@@ -59,12 +63,45 @@ def check(func: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) 
         return
     if any(isinstance(one, SelectedTensor) for one in leaves([*args, *kwargs.values()])):
         return  # which has no shape
+    call = _described_call(func, args, kwargs)
+    if call is not None and call in _taken:
+        return
     said = why_refused(func, args, kwargs)
     if said:
         error = UnsupportedOpError(
             f"torch refuses this call of {name.removesuffix('_')}: {said}", location=here()
         )
         raise note_limit(error)
+    if call is not None and len(_taken) < MOST_TAKEN:
+        _taken.add(call)
+
+
+def _described_call(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """All of a call that torch's checks can depend on; None where there is no sample of it."""
+    try:
+        given = tuple(map(_described, args))
+        named = tuple((key, _described(value)) for key, value in kwargs.items())
+        call = func, given, named, current().facts.conditions, torch.get_default_dtype()
+        hash(call)
+    except (_Unknown, TypeError):
+        return None
+    return call
+
+
+def _described(value: Any) -> Any:
+    """What an argument's sample is made of.  Raises _Unknown."""
+    value = inward(value) if type(value) is torch.SymInt else value
+    if isinstance(value, SymbolicTensor):
+        return value.node.shape, value.node.dtype
+    if isinstance(value, SymInt):
+        return SymInt, value.dim
+    if isinstance(value, slice):
+        return slice, *map(_described, (value.start, value.stop, value.step))
+    if isinstance(value, (list, tuple)):
+        return type(value), *map(_described, value)
+    if value is None or (isinstance(value, _PLAIN) and not is_traced(value)):
+        return type(value), value
+    raise _Unknown
 
 
 def why_refused(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
@@ -163,7 +200,6 @@ def _sample(value: Any, sizes: Mapping[str, int], device: str) -> Any:
         )
     if value is not None and is_device(value):
         return device
-    plain = (bool, int, float, str, torch.dtype)
-    if value is None or (isinstance(value, plain) and not is_traced(value)):
+    if value is None or (isinstance(value, _PLAIN) and not is_traced(value)):
         return value
     raise _Unknown

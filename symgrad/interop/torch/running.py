@@ -30,7 +30,7 @@ from symgrad.frontend.session import Session, active
 from symgrad.interop.torch import calls, legacy
 from symgrad.interop.torch.constants import inward
 from symgrad.interop.torch.dtypes import ours
-from symgrad.interop.torch.measuring import measured
+from symgrad.interop.torch.measuring import measured, uncompiled
 from symgrad.interop.torch.tensors import variant
 
 
@@ -99,8 +99,7 @@ class TorchGuest:
             session.dtype = ours(torch.get_default_dtype())
             stack.enter_context(_unrecorded())
             stack.enter_context(_patches)
-            if "torch._dynamo" in sys.modules:
-                stack.enter_context(torch.compiler.set_stance("force_eager"))
+            stack.enter_context(uncompiled())
             stack.enter_context(_Mode())
             yield
 
