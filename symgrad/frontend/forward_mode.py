@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from symgrad.errors import ProtocolError, counted, is_limit
+from symgrad.frontend.conversions import symbolic_conversions
 from symgrad.frontend.evidence import AnyFunction, parameters
 from symgrad.frontend.function import (
     Context,
@@ -76,7 +77,8 @@ def pushing(request: Request, *, reference: AnyFunction | None = None) -> Reques
     names = [arg.name for arg in arguments]
 
     def forward(ctx: Any, *values: Any) -> Any:
-        return _both(request, reference, dict(zip(names, values, strict=True)))
+        with symbolic_conversions(request.function, (one.value for one in request.arguments)):
+            return _both(request, reference, dict(zip(names, values, strict=True)))
 
     def backward(ctx: Any, *cotangents: Any) -> Any:
         return (None,) * len(names)

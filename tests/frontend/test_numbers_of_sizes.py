@@ -80,3 +80,30 @@ def test_integers_are_computed_as_python_does(number: int, other: int, digits: i
     if number >= 0:
         assert integers.combinations(number, digits) == math.comb(number, digits)
         assert integers.arrangements(number, digits) == math.perm(number, digits)
+
+
+class Averaged(sg.Function):
+    """Its number of a size is made in forward, for both derivatives."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.factor = float(x.shape[-1]) ** -0.5 + len(x)
+        return x * ctx.factor
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return grad * ctx.factor
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Any) -> Any:
+        return tangent * ctx.factor
+
+
+def test_a_float_of_a_size_is_one_in_a_jvp_and_in_a_kernel() -> None:
+    report = sg.verify(Averaged, "n m", order=2)
+    assert str(report.verdict) == "PROVED"
+    assert "for all m, n >= 1" in str(report)
+    op = sg.compile(Averaged, "f64[n m]")
+    for n, m in ((3, 4), (1, 7)):
+        found, _ = op.forward(np.ones((n, m)))
+        np.testing.assert_allclose(found, m**-0.5 + n)
