@@ -436,7 +436,7 @@ def _for_others(request: Request, first: Report, suggest: bool, proved: Proved) 
         lacking = ("REFUTED", "UNDECIDED") if beside else ("REFUTED",)
         if str(report.verdict) in lacking and _is_accident(other, request, whole):
             fewer = under_shapes(judged[own], own, report, its)
-            if fewer is not None and str(fewer.verdict) not in lacking:
+            if fewer is not None and fewer.verdict < report.verdict:
                 del judged[its]
                 judged[own] = fewer
                 equal.update(filter(None, its.summed.split(" and ")))

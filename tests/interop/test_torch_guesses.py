@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import math
 import re
 from types import ModuleType
 from typing import Any
@@ -401,6 +402,28 @@ def test_shapes_that_are_taken_by_accident_are_a_condition(
     assert condition in {one.text for one in report.conditions if one.kind == "shapes"}
     report = judged(type("Wrong", (cls,), {"scale": 2}))
     assert str(report.inputs[wrong].verdict) == "REFUTED"
+
+
+class Duplicated(FUNCTION):
+    """By the duplication formula of Legendre, which the proof does not know; of matrices."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x.lgamma() + (x + 0.5).lgamma()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return (g.t() * (2 * torch.digamma(2 * x.t()) - 2 * math.log(2))).t()
+
+
+def test_what_is_undecided_of_matrices_is_not_refuted_by_more_axes() -> None:
+    """Backward fails for these, as a condition says."""
+    report = judged(Duplicated)
+    assert str(report.verdict) == "UNDECIDED"
+    conditions = {one.text for one in report.conditions}
+    assert conditions == {"the shapes are x[n, m] (backward fails for x[n, m, k])"}
 
 
 def test_more_axes_are_no_accident_where_they_are_counted_from_the_last() -> None:
