@@ -8,6 +8,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
+import symgrad as sg
 from symgrad.ir.assume import parse_all
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import int64
@@ -25,6 +26,7 @@ from symgrad.proof.oracle.sample import (
 from symgrad.proof.oracle.subject import Subject
 from tests.proof.builders import K, M, N, elementwise, tensor
 from tests.proof.builders import subject as build
+from tests.suite.adversarial.program import class_of, class_text
 
 
 def _sampler(**options: object) -> Sampler:
@@ -180,3 +182,16 @@ def test_ends_of_intervals_may_be_beyond_all_samples(declared: str, far: bool) -
             impose(assumption, values, np.random.default_rng(0))
     else:
         assert np.array_equal(impose(assumption, values, np.random.default_rng(0)), values)
+
+
+MASKED = "sg.where(m, float('-inf'), x).softmax(-1)"
+
+
+@pytest.mark.parametrize("shapes", [("", "n m"), ("n m k", "n m k"), ("a b c 2", "a b c 2")])
+def test_masks_are_drawn_that_leave_each_row_an_entry(shapes: tuple[str, str]) -> None:
+    for inner, verdict in (("g * y", sg.PROVED), ("g", sg.REFUTED)):
+        backward = f"y = {MASKED}; y * (g - ({inner}).sum(-1, keepdim=True)), None"
+        made = class_of("Masked", class_text("Masked", MASKED, backward, "xm"), sg)
+        report = sg.verify(made, shapes[0], f"bool[{shapes[1]}]", suggest=False)
+        assert report.verdict == verdict, str(report)
+        assert (verdict == sg.REFUTED) or "every row has an entry" in str(report)

@@ -181,6 +181,7 @@ DENOMINATOR = 997 * 3989 * 10**6
 MODES = ("real", "positive", "unit", "small", "above", "definite", "negative")
 _GENERIC = (3, 2, 5, 4)
 _RANDOM = (1, 2, 3, 4, 5, 7)
+_TRUE = (1 / 2, 1 / 4, 3 / 4, 1 / 8, 7 / 8, 1 / 16, 15 / 16, 1 / 32)
 FARTHEST = 10**6
 """Ends of intervals beyond it are never met by a sample."""
 _LARGEST = Fraction(2**62, DENOMINATOR)
@@ -224,7 +225,8 @@ class Style:
     """How reals are drawn: a mode for each input, a magnitude, and how often a threshold.
 
     ``sparse``: half of the elements of the cotangents are 0, as after a mask or a slice: a
-    gradient is linear in them, so that 0 is no corner of theirs.
+    gradient is linear in them, so that 0 is no corner of theirs.  ``true``: how often a truth
+    value is true.
     """
 
     modes: Mapping[str, str]
@@ -232,6 +234,7 @@ class Style:
     thresholds: float = 0.35
     repeated: bool = True
     sparse: bool = False
+    true: float = 0.5
 
 
 class Sampler:
@@ -401,12 +404,13 @@ class Sampler:
 
     # -- values
 
-    def style(self, number: int) -> Style:
-        """How the reals of the point of this number are drawn."""
+    def style(self, number: int, attempt: int = 0) -> Style:
+        """How the point of this number is drawn; masks are fuller and emptier at each attempt."""
         scale = (Fraction(1), Fraction(1, 8), Fraction(1), Fraction(3))[number % 4]
         thresholds = (0.0, 0.5, 0.35, 0.7)[number % 4] if self.literals is not None else 0.0
         sparse = number % 5 == 3
-        return Style(dict(self.modes), scale, thresholds, repeated=number % 3 != 1, sparse=sparse)
+        repeated, true = number % 3 != 1, _TRUE[attempt % len(_TRUE)]
+        return Style(dict(self.modes), scale, thresholds, repeated, sparse, true)
 
     def point(self, sizes: Mapping[str, int], seed: int, style: Style | None = None) -> Point:
         """A point of these sizes."""
@@ -430,7 +434,7 @@ class Sampler:
                 draws = _draw(random, shape, *self._draws(name, style))
                 numerators[name] = self._declared(random, name, self._reals(name, draws, style))
             elif node.dtype == bool_:
-                integers[name] = random.integers(0, 2, shape).astype(bool)
+                integers[name] = _truths(random, shape, style.true)
             else:
                 integers[name] = self._integers(random, node, shape, sizes, style)
         return Point(dict(sizes), numerators, integers)
@@ -508,6 +512,12 @@ class Draws:
     literal: Array | None
     near: Array
     kept: Array | None
+
+
+def _truths(random: Any, shape: tuple[int, ...], share: float) -> Array:
+    if share == 0.5:
+        return np.asarray(random.integers(0, 2, shape).astype(bool))
+    return np.asarray(random.random(shape) < share)
 
 
 def _draw(random: Any, shape: tuple[int, ...], literals: int, sparse: bool) -> Draws:

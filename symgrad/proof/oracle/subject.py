@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from itertools import product
+from itertools import islice, product
 from typing import Any
 
 import mpmath
@@ -19,6 +19,7 @@ import numpy as np
 from symgrad.budgets import KEPT_EVALUATIONS, MODE_CHOICES, REDRAWS
 from symgrad.errors import SymgradError
 from symgrad.ir.assume import Assumption
+from symgrad.ir.dtype import bool_
 from symgrad.ir.function import Demanded, Relation, SizeCondition
 from symgrad.ir.graph import Graph, Node, Scalar
 from symgrad.ops.integers import Demand, labels
@@ -387,7 +388,8 @@ class Subject:
             if len(self._drawn) >= KEPT_EVALUATIONS:
                 self._drawn.clear()
             try:
-                point = sampler.point(sizes, number + 1000 * attempt, sampler.style(number))
+                style = sampler.style(number, attempt)
+                point = sampler.point(sizes, number + 1000 * attempt, style)
                 self._drawn[key] = self.evaluate_double(self.stated.placed(point, sampler))
             except (DomainError, Unsatisfiable):
                 self._drawn[key] = None
@@ -422,11 +424,21 @@ class Subject:
                 best = (rate, dict(self.sampler.modes))
             if rate >= 0.5:
                 break
+        if not best[0] and any(node.dtype == bool_ for node in self.inputs):
+            best = self._redrawn(sizes)
         if not best[0]:
             stated = " and ".join(one.text for one in self.relations)
             said = f", and for which {stated}" if stated else ""
             raise NoPointError(f"no input was found on which the forward is finite{said}")
         return best[1]
+
+    def _redrawn(self, sizes: Mapping[str, int]) -> tuple[float, dict[str, str]]:
+        """The first modes in which a redrawn point is found: few masks leave each row an entry."""
+        for modes in islice(self._mode_choices(), len(MODES)):
+            self.sampler.modes.update(modes)
+            if self.draw(sizes, 0) is not None:
+                return 0.25, dict(self.sampler.modes)
+        return 0.0, {}
 
     def _success(self, sizes: Mapping[str, int]) -> float:
         """How often a point is found, where that is not often; 0.5: often enough."""
