@@ -313,6 +313,7 @@ class Guess:
     first ones.  ``combined``: other plain values together, or one at other shapes.  ``void``:
     places, with values that forward refuses there, as texts in the order of ``values``.
     ``again``: infers the shapes of another Function, or for more plain values, in the same way.
+    ``unread``: which integers forward takes as a mask as well, where that is not traced; in words.
     """
 
     text: str
@@ -336,6 +337,7 @@ class Guess:
     void: frozenset[tuple[str, tuple[str, ...]]] = frozenset()
     resized: Callable[[], Iterator[Request]] | None = None
     again: Callable[[AnyFunction, Mapping[str, Any]], Request] | None = None
+    unread: Callable[[], str] | None = None
 
     @property
     def fitting(self) -> Request | None:

@@ -975,6 +975,10 @@ def _unknown_length(wanted: str, size: Any) -> ControlFlowError:
 # -- elements that a mask selects
 
 
+class SelectedShapeError(UnsupportedOpError):
+    """How many elements a mask selects would have to be known."""
+
+
 class SelectedTensor(SymbolicTensor):
     """``x[mask]``: what ``whole`` holds where ``mask`` is True.
 
@@ -1035,7 +1039,7 @@ class SelectedTensor(SymbolicTensor):
         Of a mask that depends on sizes alone it would have one if these were numbers.
         """
         names = [name for size in self.mask.shape for name in size.sizes]
-        raise UnsupportedOpError(
+        raise SelectedShapeError(
             "x[mask] has a shape that depends on values", location=here(),
             number=Dim.size(names[0]) if names and is_computed_of_sizes(self.mask) else None,
             hint="elementwise operations, sum(), mean() and assignment under the same mask work; "

@@ -230,6 +230,12 @@ _SWITCHES = re.compile(
     r"|^(un)?signed$|^symmetric$|^keep_?dims?$"
 )
 """Names of what is True or False, also where forward hands it on without asking."""
+INDICES = re.compile(
+    r"(^|_)(at|i|j|ind|inds|ids?|pos|src|dst|perm|order)(_|\d|$)"
+    r"|idx|index|indices|label|target|token|class|position|row|col|edge|node",
+    re.IGNORECASE,
+)
+"""Names of integers that are places, which no mask has."""
 _BIASES = re.compile(r"(^|_)bias(es)?(_|$)", re.IGNORECASE)
 """Names of what has axes: one number for all entries would be no bias."""
 
@@ -275,7 +281,7 @@ def _tensor_or_number(parameter: Parameter, evidence: str | int) -> Unknown:
     if candidates is _WHOLE and evidence in ("label", "ignored"):
         candidates = _LABELS
     if candidates is None:
-        if evidence in ("", "axes") and "mask" in parameter.name.lower():
+        if evidence in ("", "axes", "index") and "mask" in parameter.name.lower():
             evidence = "mask"
         if evidence in ("", "number") and _SWITCHES.search(parameter.name):
             evidence = "switch"

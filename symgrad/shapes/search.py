@@ -65,7 +65,7 @@ from symgrad.frontend.request import Guess, Presence, Request, bind, check_state
 from symgrad.frontend.session import as_symgrad_error, refuses_sizes
 from symgrad.frontend.spec import TensorSpec
 from symgrad.frontend.state import changes_of
-from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.frontend.tensor import SelectedShapeError, SymbolicTensor
 from symgrad.frontend.trace import trace_request
 from symgrad.frontend.unsupported import MissingOperationError
 from symgrad.ir.dim import Dim, Size
@@ -80,6 +80,7 @@ from symgrad.plain_values import described
 from symgrad.shapes.candidates import (
     ABSENT,
     CONSTANT,
+    INDICES,
     ITEMS,
     MORE_VALUES,
     RANKS,
@@ -298,6 +299,7 @@ class _Search:
         guess = replace(
             guess, others=tuple(others), near=cache(partial(self._fitting, found)), wider=wider,
             counted=counts_axes(self.function), void=frozenset(self.void),
+            unread=cache(partial(self._unread, found)),
         )  # fmt: skip
         return replace(self._found(found), guess=guess)
 
@@ -345,10 +347,11 @@ class _Search:
 
         They have numbers where the gradients are numbers.  Else they are the nearest shapes for
         which backward runs, and each gradient has its argument's shape, if it does not for these.
-        What is compared by ``==`` alone is an integer there, such as a class.
+        What is compared by ``==`` alone is an integer there, such as a class; integers that forward
+        takes as a mask as well are one.
         """
         other = self._with_numbers(found) if found.fits else self._nearest(found)
-        other = self._with_integers(other or found) or other
+        other = self._with_integers(other or found) or other or self._with_mask(found)
         if other is None:
             return None
         return replace(self._found(other), guess=self._presences(other))
@@ -884,6 +887,34 @@ class _Search:
             texts = tuple(described(one.value) for one in chosen if one.is_value)
             self.void.add((self._guess(trial).place, texts))
         return None if other is None or other.hidden else other
+
+    def _masks(self, found: _Trial) -> Iterator[tuple[str, list[tuple[Candidate, ...]]]]:
+        """Integers whose names say no index, with what is tried where they are a mask."""
+        rows = zip(self.unknowns, found.chosen, strict=True)
+        for at, (unknown, own) in enumerate(rows):
+            masks = [one for one in unknown.candidates if one.dtype == bool_]
+            if own.dtype == int64 and own.rank and masks and not INDICES.search(unknown.name):
+                yield unknown.name, [_put(found.chosen, at, one) for one in masks]
+
+    def _with_mask(self, found: _Trial) -> _Trial | None:
+        """The same with a mask for such integers, where both fit."""
+        for _, masks in self._masks(found):
+            tried = [one for one in map(self._tried, masks) if one]
+            fitting = [one for one in tried if not one.failing and not one.hidden]
+            if fitting:
+                return min(fitting, key=lambda one: one.price)
+        return None
+
+    def _unread(self, found: _Trial) -> str:
+        """Which of these forward takes as a mask, but symgrad does not trace it; or nothing."""
+        for name, masks in self._masks(found):
+            self.refusals = []
+            tried = [self._forward(chosen)[1] for chosen in masks]
+            problems = [*self.refusals, *(_problem(graphs) for graphs in tried if graphs)]
+            untraced = [one for one in problems if isinstance(one, SelectedShapeError)]
+            if untraced and None not in problems:
+                return f"where {name} holds truth values, this is not traced: {untraced[0].what}"
+        return ""
 
     def _longer(self, found: _Trial) -> Iterator[Request]:
         """The same with one tensor more, where forward takes it and backward returns a gradient.

@@ -22,7 +22,14 @@ from symgrad.frontend.questions import questions
 from symgrad.frontend.session import current
 from symgrad.frontend.sizes import Shape, as_size, is_size
 from symgrad.frontend.table import of_selected, operation
-from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor, TensorNumber, fresh, own_names
+from symgrad.frontend.tensor import (
+    SelectedShapeError,
+    SelectedTensor,
+    SymbolicTensor,
+    TensorNumber,
+    fresh,
+    own_names,
+)
 from symgrad.frontend.views import concatenate, iota_along, permute
 from symgrad.ir.dim import Dim, product
 from symgrad.ir.dtype import bool_, int64
@@ -132,8 +139,8 @@ _COLUMNS = "_columns"
 # -- other shapes of what a mask selects
 
 
-def _depends() -> UnsupportedOpError:
-    return UnsupportedOpError(
+def _depends() -> SelectedShapeError:
+    return SelectedShapeError(
         "the number of elements that a mask selects depends on values", location=here(),
         hint="x[mask] can be summed over them, and assigned under the same mask",
     )  # fmt: skip

@@ -242,6 +242,28 @@ def under_shapes(report: Report, guess: Guess, wide: Report, wider: Guess) -> Re
     return replace(report, inputs=inputs)
 
 
+def if_meant(report: Report, other: str, shapes: str) -> Report:
+    """The report without what it refutes for shapes that may not be meant, but another reading."""
+    if not other:
+        return report
+    said = f"{other}; for {shapes} it is REFUTED"
+    inputs = {
+        name: replace(
+            one, verdict=Verdict.UNDECIDED, reason=f"{said}: {one.reason}" if one.reason else said,
+            diagnosis=(), suggestion=None, surrogate="", counterexample=None, replayed=None,
+        )
+        if one.verdict > Verdict.UNDECIDED else one
+        for name, one in report.inputs.items()
+    }  # fmt: skip
+    findings = tuple(
+        replace(one, verdict=Verdict.UNDECIDED, text=f"{said}: {one.text}", counterexample=None)
+        if one.verdict > Verdict.UNDECIDED
+        else one
+        for one in report.protocol
+    )
+    return replace(report, inputs=inputs, protocol=findings, repair=None, repaired=None)
+
+
 def at_sizes(reports: Mapping[tuple[str, ...], Report], late: Sequence[str]) -> Report:
     """The worst of the reports at numbers for sizes, since Python needs some: a condition.
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import linecache
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -138,7 +138,7 @@ class Programs:
         return function
 
 
-def class_text(name: str, forward: str, backward: str, takes: str) -> str:
+def class_text(name: str, forward: str, backward: str, takes: Sequence[str]) -> str:
     """The text of a Function whose forward saves its tensors."""
     params = ", ".join(takes)
     return (
