@@ -347,6 +347,9 @@ MOST_STATE_PATHS = 32
 MOST_STATE_ROUNDS = 4
 """So often is a program traced again to find all that its calls change."""
 
+MOST_EARLIER_CALLS = 64
+"""So many traces begin in a state that a call with other arguments left."""
+
 MOST_CASES = 64
 """Cases of sizes of one trace."""
 MOST_OPTIONAL = 3

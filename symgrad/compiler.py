@@ -319,10 +319,14 @@ def _for_values(request: Request, suggest: bool) -> Report:
     def first(one: Request) -> Report:
         return _for_guesses(one, suggest=suggest)
 
-    found = for_all_values(
-        request, lambda repaired: _for_guesses(request, suggest and repaired), judge, first
-    )  # fmt: skip
-    report = with_other_values(request, found, judge, first)
+    for _ in range(MOST_STATE_ROUNDS):
+        found = for_all_values(
+            request, lambda repaired: _for_guesses(request, suggest and repaired), judge, first
+        )  # fmt: skip
+        known = len(changes_of(request.function))
+        report = with_other_values(request, found, judge, first)
+        if len(changes_of(request.function)) == known:
+            break  # what calls with some values change, calls with others may depend on
     return with_named_numbers(request, report, judge, first) if suggest else report
 
 

@@ -29,8 +29,12 @@ from symgrad.frontend.function import surrogate_of
 from symgrad.frontend.guests import Call, Given, Measured
 from symgrad.frontend.regions import Region
 from symgrad.frontend.request import Request
+from symgrad.frontend.state import as_at_first
+from symgrad.ir.dim import Dim
+from symgrad.ir.dtype import DType
 from symgrad.ir.function import FunctionCase, FunctionGraphs
-from symgrad.ir.graph import Node, ancestors
+from symgrad.ir.graph import ancestors
+from symgrad.ir.types import TensorType
 from symgrad.proof.oracle.sizes import sought
 from symgrad.proof.report.records import (
     CounterexampleReport,
@@ -67,11 +71,12 @@ def replayed(request: Request, graphs: FunctionGraphs, report: Report) -> Report
             report, f"not run in {guest.library}: it would draw other random numbers"
         )  # fmt: skip
     calls = {
-        id(point): call_at(request, graphs, point) for point in _points(report)
-    }  # fmt: skip
+        id(point): None if point.beside and guest.spawns else call_at(request, graphs, point)
+        for point in _points(report)
+    }
     failed = {name: [*_failing(request, graphs, one)] for name, one in report.inputs.items()}
     known = [call for call in (*calls.values(), *chain(*failed.values())) if call is not None]
-    answers = iter(_measure(guest, original, known))
+    answers = iter(_measure(guest, original, known, request.function))
     measured = {at: None if call is None else next(answers) for at, call in calls.items()}
     runs = {name: [next(answers) for _ in several] for name, several in failed.items()}
 
@@ -116,7 +121,7 @@ def _failing(request: Request, graphs: FunctionGraphs, one: InputReport) -> Iter
         names = [None if n is None else str(n.attributes["name"]) for n in case.cotangents]
         for sizes in islice(_sizes(case), _FAILING_CALLS):
             values = {
-                str(node.attributes["name"]): _numbers(node, sizes)
+                str(node.attributes["name"]): _filled(node.dtype, node.shape, sizes)
                 for node in (*case.inputs, *case.cotangents) if node is not None
             }  # fmt: skip
             element = f"grad_{one.name}"
@@ -141,12 +146,12 @@ def _sizes(case: FunctionCase) -> Iterator[dict[str, int]]:
                 yield sizes
 
 
-def _numbers(node: Node, sizes: Mapping[str, int]) -> Any:
+def _filled(dtype: DType, dims: Sequence[Dim], sizes: Mapping[str, int]) -> Any:
     """Numbers of a tensor that are neither 0 nor 1; zeros, of integers."""
-    shape = [dim.at(sizes) for dim in node.shape]
+    shape = [dim.at(sizes) for dim in dims]
     places = np.arange(math.prod(shape)).reshape(shape)
-    values = (places * 7 % 11 + 3) / 16 if node.dtype.is_float else places * 0
-    return values.astype(node.dtype.name.rstrip("_")).tolist()
+    values = (places * 7 % 11 + 3) / 16 if dtype.is_float else places * 0
+    return values.astype(dtype.name.rstrip("_")).tolist()
 
 
 def _ran(one: InputReport, found: Sequence[Measured | str], library: str) -> InputReport:
@@ -231,7 +236,21 @@ def call_at(
     if declared is not None:
         meant = request.cls.symgrad_surrogate  # type: ignore[attr-defined]
     cotangents = [None if one is None else point.inputs[one] for one in point.cotangents]
-    return Call(arguments, frozenset(graphs.asked), cotangents, name, at, meant)
+    return Call(
+        arguments, frozenset(graphs.asked), cotangents, name, at, meant,
+        _beside(request, point), point.between,
+    )  # fmt: skip
+
+
+def _beside(request: Request, point: CounterexampleReport) -> list[tuple[str, Any]]:
+    """The arguments of the call that comes beside that of a counterexample."""
+    known = dict(point.beside)
+    return [
+        (name, Given(_filled(value.dtype, value.shape, {}), str(value.dtype)))
+        if isinstance(value, TensorType) else (name, value)
+        for name, default in (_names(request, known) if known else ())
+        for value in (known.get(name, default),)
+    ]  # fmt: skip
 
 
 def _element(text: str) -> tuple[str, tuple[int, ...]]:
@@ -304,12 +323,14 @@ def _names(request: Request, known: Mapping[str, Any]) -> Sequence[tuple[str, An
 # -- the answer
 
 
-def _measure(guest: Any, original: Any, calls: Sequence[Call]) -> list[Measured | str]:
+def _measure(
+    guest: Any, original: Any, calls: Sequence[Call], function: Any
+) -> list[Measured | str]:
     """What the library gives for each call, or why nothing is known of it."""
     if guest.spawns:
         found: list[Measured | str] = guest.measured_all(original, calls) if calls else []
         return found
-    return [_in_fork(guest, original, call) for call in calls]
+    return [_in_fork(guest, original, call, function) for call in calls]
 
 
 def _measured(guest: Any, original: Any, call: Call) -> Measured:
@@ -327,10 +348,12 @@ def _measured(guest: Any, original: Any, call: Call) -> Measured:
     return found
 
 
-def _in_fork(guest: Any, original: Any, call: Call) -> Measured | str:
+def _in_fork(guest: Any, original: Any, call: Call, function: Any) -> Measured | str:
 
     def work() -> tuple[bool, Measured | str]:
         try:
+            if call.beside:
+                as_at_first(function)
             return True, _measured(guest, original, call)
         except Exception as error:
             said = " ".join(str(error).split())

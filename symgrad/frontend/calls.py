@@ -5,7 +5,8 @@ its cases the same calls in the order of ``OtherCall``.
 
 The other call has integers as sizes, 64 bits where nobody asked for 32, and the same tensor in all
 places that can take it.  Where it is the first call but for that, the program looks at none of it;
-where a tensor of one call gets into another one, the program keeps state.
+where a tensor of one call gets into another one, the program keeps state.  Where traces change what
+a program keeps, a call of other plain arguments, sizes or ranks comes earlier as well.
 """
 
 from __future__ import annotations
@@ -15,27 +16,40 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
-from symgrad.budgets import MOST_ALIASES
+from symgrad.budgets import MOST_ALIASES, MOST_EARLIER_CALLS
 from symgrad.errors import ControlFlowError, SymgradError
-from symgrad.frontend.case import may_require, trace_beside, trace_shown
+from symgrad.frontend.asked import other_values
+from symgrad.frontend.case import may_require, trace_after, trace_beside, trace_shown
 from symgrad.frontend.facts import NeedsDecision, SizeFacts
+from symgrad.frontend.plain import defaults, with_values
 from symgrad.frontend.plain_code import ABOUT_DTYPES, is_plain
 from symgrad.frontend.reach import reached
+from symgrad.frontend.regions import Region
 from symgrad.frontend.request import Request
-from symgrad.frontend.trace import BATCH_RANK, written_out
+from symgrad.frontend.spec import TensorSpec
+from symgrad.frontend.state import changes_of
+from symgrad.frontend.thresholds import NeedsAnswer
+from symgrad.frontend.trace import BATCH_RANK, both_answers, trace_request, written_out
 from symgrad.ir.dim import Atom, Dim, Size
 from symgrad.ir.dtype import float32, float64
 from symgrad.ir.function import FunctionCase, FunctionGraphs, OtherCall
+from symgrad.ir.types import TensorType
+from symgrad.plain_values import described
 
 ALL = frozenset(("dtype", "same"))
 IDENTITY = frozenset(("identity",))
 DEFAULT = frozenset(("default",))
 NARROW = frozenset(("narrow",))
+EARLIER = frozenset(("earlier",))
 _NUMBERS = (7, 11, 5, 13, 3, 17, 2, 19)
 _FACTORS = (1, 2, 4, 8, 16, 32, 64)
 _SMALL = 6
 _MOST_TRIED = 2000
+_MOST_ANSWERS = 8
+_OTHER_RANKS = (1, 3)
 
 
 def asks_nothing(request: Request) -> bool:
@@ -52,18 +66,157 @@ def other_calls(
     ``aspects``: what is other about that; ``alike``: nothing is, its sizes are those of the first;
     ``identity``: tensors of the call are one tensor, in all ways that can be, and saved tensors
     are other objects, if the code asks; ``default``: the default dtype is another one; ``narrow``:
-    floats have 16 bits, as far as it sees.
+    floats have 16 bits, as far as it sees; ``earlier``: plain arguments, sizes and ranks, and it
+    leaves its state, where calls change any.
     """
+    if aspects == EARLIER:
+        stateful = bool(changes_of(request.function))
+        found = _earlier(request, graphs, rank) if stateful else iter(())
+        return list(itertools.islice(found, MOST_EARLIER_CALLS))
     if aspects == IDENTITY:
         return list(_aliased(request, graphs, rank))
     if aspects == NARROW:
         return list(_narrow(request, graphs, rank))
-    found = []
+    calls = []
     for case in graphs.cases:
         if case.problem is None and (aspects != DEFAULT or case.by_default):
             one = _beside(request, case, dict(graphs.answers), rank, aspects)
-            found += [] if one is None else [one]
-    return found
+            calls += [] if one is None else [one]
+    return calls
+
+
+def _earlier(request: Request, graphs: FunctionGraphs, rank: int | None) -> Iterator[OtherCall]:
+    """Each case after, or around, a call of other plain arguments, sizes or ranks."""
+    own = written_out(request, float32, rank)
+    for case, between in itertools.product(graphs.cases, (False, True)):
+        if case.problem is None:
+            for told, other in _other_arguments(request, own, case, graphs, rank):
+                yield from _after(own, case, dict(graphs.answers), other, told, between=between)
+
+
+def _other_arguments(
+    request: Request, own: Request, case: FunctionCase, graphs: FunctionGraphs, rank: int | None
+) -> Iterator[tuple[str, Request]]:
+    """Requests with numbers for sizes, and what they are told apart by."""
+    plain = _plain(own)
+    usual = _with_plain(own, plain)
+    for number, values in enumerate(_other_values(request, plain)):
+        for known in graphs.cases if number == 0 else (case,):
+            sizes = next(_sizes(own, known, []), None)
+            if sizes is not None:
+                yield _told({**plain, **values}, sizes), _at(_with_plain(usual, values), sizes)
+    ranks = [] if rank is None else [written_out(request, float32, one) for one in _OTHER_RANKS]
+    guess = (request.whole or request).guess
+    ranks += [written_out(one, float32, rank) for one in (guess.others if guess else ())]
+    for one in ranks:
+        if [arg.name for arg in one.arguments] == [arg.name for arg in own.arguments]:
+            sizes = dict(zip(one.sizes, itertools.cycle(_NUMBERS), strict=False))
+            made = _at(_with_plain(one, plain), sizes)
+            shapes = [arg.spec.of(arg.name) for arg in made.tensors if arg.spec is not None]
+            yield f"with the shapes {', '.join(shapes)}", made
+
+
+def _told(values: Mapping[str, Any], sizes: Mapping[str, int]) -> str:
+    pairs = [f"{name} = {described(value)}" for name, value in {**values, **sizes}.items()]
+    return f"with {', '.join(pairs)}" if pairs else "of its own"
+
+
+def _plain(request: Request) -> dict[str, Any]:
+    """The plain arguments: numbers, texts, truth values and None."""
+    sizes = {*request.sizes, *request.batches.values()}
+    passed = {one.name: one.value for one in request.arguments if not one.is_tensor}
+    found = {**defaults(request), **passed}
+    found = {name: one.value if isinstance(one, Region) else one for name, one in found.items()}
+    return {
+        name: one for name, one in found.items()
+        if name not in sizes and (one is None or type(one) in (bool, int, float, str))
+    }  # fmt: skip
+
+
+def _other_values(request: Request, plain: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Other plain arguments: none first, other numbers together, then others one by one."""
+    yield {}
+    floats = {name: one for name, one in plain.items() if type(one) is float}
+    if floats:
+        yield {name: 0.75 * one or 0.25 for name, one in floats.items()}
+        yield {name: 3 * one or 4.0 for name, one in floats.items()}
+    for name, one in plain.items():
+        more: list[Any] = []
+        if type(one) is int:
+            more = [one + 1, one - 1]
+        elif type(one) is not float:
+            more = [0.75] if one is None else []
+            more += other_values(request, one, partial(_traced_with, request, name))
+        yield from ({name: value} for value in more)
+
+
+def _traced_with(request: Request, name: str, value: Any) -> FunctionGraphs:
+    return trace_request(_with_plain(request, {name: value}))
+
+
+def _with_plain(request: Request, values: Mapping[str, Any]) -> Request:
+    """The request with other plain arguments, stated or not."""
+    arguments = tuple(
+        replace(one, value=values[one.name]) if one.name in values and not one.is_tensor else one
+        for one in request.arguments
+    )
+    known = {one.name for one in arguments}
+    left = {name: value for name, value in values.items() if name not in known}
+    return with_values(replace(request, arguments=arguments), left)
+
+
+def _after(
+    own: Request, case: FunctionCase, answers: Mapping[str, bool], other: Request, told: str, *,
+    between: bool,
+) -> Iterator[OtherCall]:  # fmt: skip
+    """A case after another call, for each answer to what it asks of sizes then."""
+    facts = SizeFacts(own.sizes)
+    for condition in case.conditions:
+        facts = facts.assume(condition.left, condition.relation, condition.right) or facts
+    given = tuple((one.name, _type(one.spec) if one.spec else one.value) for one in other.arguments)
+    told = f"where a call {told} comes between forward and backward" if between else (
+        f"after a call {told}"
+    )  # fmt: skip
+    found = replace(
+        _without_sizes(own, case), earlier=told, alone=case, given=given, between=between
+    )  # fmt: skip
+    todo = [facts]
+    for _ in range(_MOST_ANSWERS):
+        if not todo:
+            return
+        known = todo.pop()
+        trace = partial(trace_after, caller=sys._getframe(), between=between)
+        try:
+            one = trace(_copied(own), known, answers, other)
+            alone = case if known is facts else trace(_copied(own), known, answers, None)
+        except NeedsAnswer as question:
+            yield replace(found, case=replace(case, problem=question.error))
+        except NeedsDecision as question:
+            todo += both_answers(known, question)
+        except SymgradError as error:
+            yield replace(found, case=replace(case, problem=error))
+        else:
+            if one is None:
+                return
+            yield replace(found, case=one, alone=alone)
+    if todo:
+        many = ControlFlowError("it asks too much about sizes")
+        yield replace(found, case=replace(case, problem=many))
+
+
+def _copied(request: Request) -> Request:
+    """The request with regions of its own, which traces shrink."""
+    return replace(
+        request,
+        arguments=tuple(
+            replace(one, value=one.value.copy()) if isinstance(one.value, Region) else one
+            for one in request.arguments
+        ),
+    )
+
+
+def _type(spec: TensorSpec) -> TensorType:
+    return TensorType(spec.dtype or float32, spec.dims)
 
 
 def _beside(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import FrameType
@@ -376,6 +376,50 @@ def _beside(
         case, called, sizes, kind, same, first.questions.leaked or second.questions.leaked,
         facts.order, hooked, asks_dtypes=second.session.asks_dtypes,
     )  # fmt: skip
+
+
+def trace_after(
+    request: Request, facts: SizeFacts, answers: Mapping[str, bool], earlier: Request | None, *,
+    caller: FrameType, between: bool,
+) -> FunctionCase | None:  # fmt: skip
+    """A case after another call; None where forward does not accept that.
+
+    ``earlier``: the request of that call, whose sizes are numbers; None for no call.
+    ``between``: it comes between forward and backward.
+    Raises what forward raises, and NeedsDecision.
+    """
+    run = partial(_after, request, facts, answers, earlier, caller=caller, between=between)
+    try:
+        return run(follow=False)
+    except NeedsHistories:
+        return run(follow=True)
+
+
+def _after(
+    request: Request, facts: SizeFacts, answers: Mapping[str, bool], earlier: Request | None, *,
+    caller: FrameType, between: bool, follow: bool,
+) -> FunctionCase | None:  # fmt: skip
+    def called() -> bool:
+        if earlier is None:
+            return True
+        run = _started(earlier, SizeFacts(), answers, caller, follow)
+        with suppress(SymgradError, NeedsDecision):
+            _backward_of(run, _forward_of(run))
+            return True
+        return False
+
+    first = _started(request, facts, answers, caller, follow)
+    with put_back(request.function) as state, _symbolic(request), noting_limits():
+        first.questions.keeps = state is not None and state.reach.tells_saved
+        if not between and not called():
+            return None
+        begun = _forward_of(first)
+        if between and not called():
+            return None
+        found, problem = _backward_of(first, begun)
+        with activate(first.session):
+            case = _case(first, begun, found, problem, ())
+            return _unmarked(case) if follow else case
 
 
 def _forward_of(run: _Run) -> list[_Cotangent]:

@@ -37,6 +37,8 @@ class Call:
     require a gradient.  ``cotangents``: one for each output, None where none is passed.
     ``at``: the element of the gradient of ``wanted``.  ``meant``: the function that backward is
     declared to be the derivative of, where that is not forward.
+    ``beside``: the arguments of another call, which comes first, or ``between`` forward and
+    backward.
     """
 
     arguments: Sequence[tuple[str, Any]]
@@ -45,6 +47,8 @@ class Call:
     wanted: str
     at: tuple[int, ...]
     meant: Callable[..., Any] | None = None
+    beside: Sequence[tuple[str, Any]] = ()
+    between: bool = False
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,18 @@ class Change:
         """Is a container larger or smaller?"""
         return self.comes and self.place is not None and self.place.kind == "item"
 
+    def undo(self) -> None:
+        """Put back what was there; a cache is emptied, and a counter counts on."""
+        with suppress(Exception):  # a container of the user's may refuse
+            if self.place is None:
+                _put_back_array(self.after)
+            elif self.place.kind == "cache":
+                self.place.holder.cache_clear()
+            elif self.place.kind == "item":
+                _put_back(self.place)
+            else:
+                self.place.write(self.key, self.before)
+
 
 def _text(key: Any) -> Any:
     if isinstance(key, Context):
@@ -136,8 +148,7 @@ class State:
             with suppress(Exception):  # a container of the user's may refuse
                 _put_back(place)
         for leaf in self.reach.leaves:
-            if isinstance(leaf.value, np.ndarray) and leaf.value.flags.writeable:
-                _put_back_array(leaf)
+            _put_back_array(leaf)
 
     def clean(self) -> None:
         """Put back what was there in the place of what is symbolic."""
@@ -170,7 +181,9 @@ class State:
 
 def _put_back_array(leaf: Leaf) -> None:
     if (
-        leaf.state is not None
+        isinstance(leaf.value, np.ndarray)
+        and leaf.value.flags.writeable
+        and leaf.state is not None
         and leaf.state[2] is not None
         and state_of_leaf(leaf.value) != leaf.state
     ):
@@ -259,18 +272,24 @@ def is_symbolic(value: Any, depth: int = _DEPTH) -> bool:
 def put_back(function: Any) -> Iterator[State | None]:
     """A block that traces a Function, after which its module is as it was.
 
-    In it the module's ``type`` gives the classes of real values.  Out: the state before; None for
-    plain code, which keeps none.
+    It begins as the first trace did, whatever traces have changed since.  In it the module's
+    ``type`` gives the classes of real values.  Out: the state before; None for plain code, which
+    keeps none.
     """
     if is_plain(function):
         yield None
         return
-    state = State(reached(function))
+    left = state = State(reached(function))
+    if changes_of(function):
+        as_at_first(function)
+        state = State(reached(function))
     try:
         with real_types(state.reach, class_of(function).symgrad_guest):
             yield state
     finally:
         state.clean()
+        if left is not state:
+            left.restore()
 
 
 _changes: WeakKeyDictionary[Any, dict[At, Change]] = WeakKeyDictionary()
@@ -279,6 +298,18 @@ _changes: WeakKeyDictionary[Any, dict[At, Change]] = WeakKeyDictionary()
 def changes_of(function: Any) -> dict[At, Change]:
     """What traces of a Function are known to change, which all of them must not depend on."""
     return _changes.setdefault(class_of(function), {})
+
+
+def is_changed(function: Any, value: Any) -> bool:
+    """Do traces of a Function change a container, the default of an argument?"""
+    changes = changes_of(function).values()
+    return any(one.place is not None and one.place.holder is value for one in changes)
+
+
+def as_at_first(function: Any) -> None:
+    """Put back what traces of a Function changed, as it was before the first one."""
+    for one in reversed(changes_of(function).values()):
+        one.undo()
 
 
 @dataclass

@@ -24,7 +24,7 @@ from symgrad.frontend.questions import requires
 from symgrad.frontend.request import Request, bind
 from symgrad.frontend.session import Session, refuses_sizes
 from symgrad.frontend.spec import TensorSpec
-from symgrad.frontend.state import changes_of
+from symgrad.frontend.state import changes_of, is_changed
 from symgrad.frontend.thresholds import NeedsAnswer
 from symgrad.ir.assume import Stated, symmetric
 from symgrad.ir.dim import Dim
@@ -99,6 +99,9 @@ def trace_request(
         once=has_backward(request.function) and is_once(request.function),
         values=as_numbers(asked),
         answers=tuple(decided.items()),
+        state=frozenset(
+            one.name for one in asked.plain_values() if is_changed(request.function, one.value)
+        ),
     )  # fmt: skip
 
 
@@ -168,7 +171,7 @@ def all_cases(
         except NeedsAnswer as question:
             raise question.error from None
         except NeedsDecision as question:
-            todo.extend(reversed(_branches(facts, question)))
+            todo.extend(reversed(both_answers(facts, question)))
         except SymgradError as error:
             if not refuses_sizes(error):
                 raise
@@ -185,7 +188,7 @@ def _asked_again(facts: SizeFacts, most: int) -> Dim | None:
     return Dim.size(min(asked)[0]) if alone and len(min(asked)) == 1 else None
 
 
-def _branches(facts: SizeFacts, question: NeedsDecision) -> list[SizeFacts]:
+def both_answers(facts: SizeFacts, question: NeedsDecision) -> list[SizeFacts]:
     """Both answers that do not contradict the facts; the one that fixes fewer sizes first."""
     found = [facts.answer(question, holds) for holds in (True, False)]
     possible = [branch for branch in found if branch is not None]

@@ -334,6 +334,9 @@ class OtherCall:
     these inputs are of another dtype; ``asks_dtypes``: the program asks for one.
     ``leaked``: where a tensor of one call was met in another one.  ``names``: the size symbols of
     the first call.
+    ``earlier``: in words the other call, where it is of other plain arguments or shapes, and its
+    backward is over too; then ``case`` is what ``alone`` is beside it.  ``given``: its arguments by
+    name, of tensors the types; ``between``: it comes between forward and backward.
     """
 
     case: FunctionCase
@@ -346,6 +349,10 @@ class OtherCall:
     hooked: bool = False
     unlike: tuple[str, ...] = ()
     asks_dtypes: bool = False
+    earlier: str = ""
+    alone: FunctionCase | None = None
+    given: tuple[tuple[str, Any], ...] = ()
+    between: bool = False
 
 
 @dataclass(frozen=True)
@@ -382,7 +389,7 @@ class FunctionGraphs:
     ``asked``: the inputs that require a gradient.  ``answers``: what the trace was told of the
     call; ``told``: that in a sentence; ``real``: there are such calls.  ``once``: backward is
     marked once_differentiable.  ``values``: the non-tensor arguments, defaults that were not passed
-    and the attributes of an instance among them.
+    and the attributes of an instance among them; ``state``: those of them that calls change.
     """
 
     name: str
@@ -402,11 +409,13 @@ class FunctionGraphs:
     answers: tuple[tuple[str, bool], ...] = ()
     told: str = ""
     real: bool = True
+    state: frozenset[str] = field(default=frozenset(), metadata={PLAIN: True})
 
     @property
     def texts(self) -> tuple[tuple[str, str], ...]:
-        """The names of plain arguments, and their values as text."""
-        return tuple((value.name, value.text) for value in self.values)
+        """The names of plain arguments, and their values as text, but for ``state``."""
+        shown = (value for value in self.values if value.name not in self.state)
+        return tuple((value.name, value.text) for value in shown)
 
 
 Pattern = Sequence[bool]

@@ -217,11 +217,17 @@ def _calls(graphs: FunctionGraphs, declared: Sequence[Assumption], options: Veri
 
 def _stateful(graphs: FunctionGraphs, findings: Sequence[Finding]) -> Report:
     """The report on a Function whose calls see each other: its gradients are those of no call."""
-    verdict, text = findings[0].verdict, findings[0].text
+    verdict, text, point = findings[0].verdict, findings[0].text, findings[0].counterexample
+    inputs = {name: InputReport(name, verdict, text) for name in graphs.differentiable}
+    if point is not None:  # which is of one input alone
+        wrong = point.element.removeprefix("grad_").partition("[")[0]
+        said = text.replace(f": {point}", "")
+        inputs = {name: InputReport(name, Verdict.UNDECIDED, said) for name in inputs}
+        inputs[wrong] = InputReport(wrong, verdict, said, counterexample=point)
     return Report(
         name=graphs.name,
         location=graphs.location,
-        inputs={name: InputReport(name, verdict, text) for name in graphs.differentiable},
+        inputs=inputs,
         protocol=tuple(findings),
         values=graphs.texts,
         derived=graphs.derived,

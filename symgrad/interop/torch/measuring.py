@@ -251,7 +251,9 @@ def _near(run: _Run) -> Measured:
 
 
 def _measured(run: _Run) -> Measured:
-    backward = _gradient(run, run.apply)
+    if not run.call.between:
+        _beside(run)
+    backward = _gradient(run, run.apply, lambda: _beside(run) if run.call.between else None)
     assert backward is not None
     if all(given is None for given in run.call.cotangents):
         dtype = str(run.dtype).removeprefix("torch.")
@@ -286,11 +288,24 @@ def _by_autograd(run: _Run) -> float | None:
     return found if found is not None and math.isfinite(found) else None
 
 
+def _beside(run: _Run) -> None:
+    """The other call, if there is one, with any incoming gradients."""
+    call = run.call
+    if call.beside:
+        given = [None if one is None else 1.0 for one in call.cotangents]
+        wanted = run._tensor(dict(call.beside)[call.wanted])
+        at = (0,) * getattr(wanted, "ndim", 0)
+        call = replace(call, arguments=call.beside, cotangents=given, at=at, beside=())
+        _gradient(replace(run, call=call), run.apply)
+
+
 def _gradient(
-    run: _Run, function: Callable[..., tuple[Any, ...]], *, required: bool = False
-) -> float | None:
+    run: _Run, function: Callable[..., tuple[Any, ...]],
+    between: Callable[[], None] = lambda: None, *, required: bool = False,
+) -> float | None:  # fmt: skip
     """One element of a gradient as autograd gives it.
 
+    ``between``: is called between forward and backward.
     Where no output depends on it: 0, or None where one is ``required``.
     """
     values = run.values()
@@ -303,6 +318,7 @@ def _gradient(
     if wanted is None:
         raise NotMeasured(f"{run.call.wanted} is no float tensor that requires a gradient")
     made = function(*passed.values())
+    between()
     run.padded |= any(map(_is_padded, made))
     pairs = run.cotangents(made)
     if not pairs:  # all of them are None

@@ -2,16 +2,16 @@
 
 In: ``OtherCall`` records.  Out: findings, and conditions for the report.
 
-A tensor of one call in another one is state, and so is a gradient that changes because another
-forward came between; it is refuted by the order of the calls.  Where the other call, with its
-numbers put for sizes, computes something else than the first, the program asks what a trace does
-not see: which object a tensor is, of which dtype, whether a size is an int.
+A tensor of one call in another one is state, and so is what another call changes.  A gradient that
+is another one then is judged for its own forward; it is refuted by the order of the calls.  Where
+the other call, with its numbers put for sizes, computes something else than the first, the program
+asks what a trace does not see: which object a tensor is, of which dtype, whether a size is an int.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -34,15 +34,20 @@ ALIKE = frozenset(("alike",))
 IDENTITY = frozenset(("identity",))
 DEFAULT = frozenset(("default",))
 NARROW = frozenset(("narrow",))
+EARLIER = frozenset(("earlier",))
 STATE = "calls share no state"
 REAL = "the same in a real call"
-_ORDER = "forward(A), forward(B), backward(A), backward(A) again with other cotangents, backward(B)"
+_ORDER = (
+    "in the order forward(A), forward(B), backward(A), backward(A) again with other cotangents, "
+    "backward(B)"
+)
 _CLOSE = 1e-7
 _PACKED = Condition(
     "asked", "saved_tensors has the tensors that were saved, which backward asks: hooks of saved "
     "tensors (torch.utils.checkpoint, save_on_cpu) put other objects there",
 )  # fmt: skip
 Trace = Callable[[frozenset[str]], Sequence[OtherCall]]
+JudgeOther = Callable[[FunctionCase], Finding | None]
 
 
 @dataclass
@@ -57,9 +62,7 @@ class Calls:
     wide: bool = False
 
 
-def judge_calls(
-    graphs: FunctionGraphs, trace: Trace, judge_other: Callable[[FunctionCase], Finding | None]
-) -> Calls:
+def judge_calls(graphs: FunctionGraphs, trace: Trace, judge_other: JudgeOther) -> Calls:
     """Judge the calls of a Function.  ``trace``: makes them with some aspects of another call.
 
     ``judge_other``: judges a call of its own; None where that is proved.
@@ -67,22 +70,26 @@ def judge_calls(
     found = Calls()
     observed = any(case.observed for case in graphs.cases)
     if observed or any(case.state for case in graphs.cases):
-        leaks = [_state(case, call) for case, call in zip(graphs.cases, trace(ALIKE), strict=False)
-                 if call.leaked is not None]  # fmt: skip
+        leaks = [
+            _state(case, call, judge_other)
+            for case, call in zip(graphs.cases, trace(ALIKE), strict=False)
+            if call.leaked is not None
+        ]
         found.findings = [one for one in leaks[:1] if one is not None]
         if observed or found.findings:
             return found
+    calls = trace(frozenset(("dtype", "same")))
+    cases = {case_key(case): case for case in graphs.cases}
+    state = _worst(
+        [*(_after(call, judge_other) for call in trace(EARLIER)),
+         *(_state(cases[case_key(call.case)], call, judge_other) for call in calls)]
+    )  # fmt: skip
+    if state is not None:
+        found.findings = [state]
+        return found
     found.conditions += _identities(trace(IDENTITY))
     found.conditions += _defaults(trace(DEFAULT))
     found.conditions += _narrow(trace(NARROW))
-    whole = frozenset(("dtype", "same"))
-    calls = trace(whole)
-    cases = {case_key(case): case for case in graphs.cases}
-    for call in calls:
-        state = _state(cases[case_key(call.case)], call)
-        if state is not None:
-            found.findings = [state]
-            return found
     if not any(map(_differs, calls)):
         return found
     for aspects in (frozenset[str](), frozenset(("same",)), frozenset(("dtype",))):
@@ -193,7 +200,13 @@ def _real(
 # -- state
 
 
-def _state(alone: FunctionCase, call: OtherCall) -> Finding | None:
+def _worst(findings: Sequence[Finding | None]) -> Finding | None:
+    """The first that is refuted, else the first; None for none."""
+    known = [one for one in findings if one is not None]
+    return min(known, key=lambda one: one.verdict is not Verdict.REFUTED, default=None)
+
+
+def _state(alone: FunctionCase, call: OtherCall, judge_other: JudgeOther) -> Finding | None:
     """What one call sees of another one; None for nothing."""
     said = ""
     if call.leaked is not None:
@@ -203,13 +216,42 @@ def _state(alone: FunctionCase, call: OtherCall) -> Finding | None:
         if is_limit(call.case.problem):
             return Finding(STATE, Verdict.UNDECIDED, call.case.problem.what)
         said = f"backward fails after another forward: {call.case.problem.what}"
-    elif _digests(alone) != _digests(call.case):
-        said = "a gradient is another one when a second forward comes between"
+    elif (other := _otherwise(alone, call.case, _ORDER, judge_other)) is not None:
+        return replace(other, counterexample=None)  # not one of a call alone
     elif "ctx" in call.case.written and "ctx" not in alone.written:
         said = "a second backward with other cotangents does not give their gradients"
     elif call.other is not None and _foreign(call.other):
-        said = "a size of one call is used in another one"
-    return Finding(STATE, Verdict.REFUTED, f"{said}, in the order {_ORDER}") if said else None
+        return Finding(STATE, Verdict.UNDECIDED, "a size of one call is used in another one")
+    return Finding(STATE, Verdict.REFUTED, f"{said}, {_ORDER}") if said else None
+
+
+def _after(call: OtherCall, judge_other: JudgeOther) -> Finding | None:
+    """What a call does otherwise after one of other arguments; None for nothing."""
+    assert call.alone is not None
+    if call.case.problem is not None:
+        said = f"it fails {call.earlier}: {call.case.problem.what}"
+        return Finding(STATE, Verdict.UNDECIDED, said)
+    found = _otherwise(call.alone, call.case, call.earlier, judge_other)
+    if found is None or found.counterexample is None:
+        return found
+    point = replace(found.counterexample, beside=call.given, between=call.between)
+    return replace(found, counterexample=point)
+
+
+def _otherwise(
+    alone: FunctionCase, case: FunctionCase, when: str, judge_other: JudgeOther
+) -> Finding | None:
+    """What a call does otherwise beside another one, judged for its own forward."""
+    forward = [digest(node) for node in alone.outputs] == [digest(node) for node in case.outputs]
+    if forward and _digests(alone) == _digests(case):
+        return None
+    wrong = judge_other(case)
+    if wrong is not None and wrong.verdict is Verdict.REFUTED:
+        return Finding(STATE, Verdict.REFUTED, f"{when}, {wrong.text}", wrong.counterexample)
+    if forward and wrong is None:
+        return None
+    what = "backward" if forward else "forward"
+    return Finding(STATE, Verdict.UNDECIDED, f"{what} does something else {when}")
 
 
 def _digests(case: FunctionCase) -> list[int | None]:
@@ -235,6 +277,8 @@ def _differs(call: OtherCall) -> bool:
     """Does the other call compute something else than the first one does at its sizes?"""
     if call.other is None:
         return False
+    if call.other.problem is None and _foreign(call.other):
+        return True
     if call.other.problem is not None:
         return not is_limit(call.other.problem)
     if len(call.case.gradients) != len(call.other.gradients):

@@ -64,6 +64,8 @@ class CounterexampleReport:
     ``hand_text`` and ``true_text``: both with so many digits that they differ.  ``snippet``: a
     program that needs NumPy alone and shows both values.  ``aliases``: what backward calls its
     parameters.  ``cotangents``: for each output the input that is its cotangent, None for none.
+    ``beside``: the arguments of another call that comes first, or ``between`` forward and backward;
+    of tensors the types.
     """
 
     sizes: Mapping[str, int]
@@ -76,6 +78,8 @@ class CounterexampleReport:
     snippet: str = ""
     aliases: Mapping[str, str] = field(default_factory=dict)
     cotangents: tuple[str | None, ...] = field(default=(), compare=False, repr=False)
+    beside: tuple[tuple[str, Any], ...] = field(default=(), compare=False, repr=False)
+    between: bool = field(default=False, compare=False, repr=False)
 
     def __str__(self) -> str:
         sizes = ", ".join(f"{name} = {value}" for name, value in self.sizes.items())
