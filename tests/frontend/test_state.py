@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import datetime
+import functools
 import itertools
 import math
 import os
@@ -361,3 +362,210 @@ class _OfUnnamed(sg.Function):
 
 def test_a_class_whose_module_is_no_text_is_followed() -> None:
     assert str(sg.verify(_OfUnnamed, "n").verdict) == "PROVED"
+
+
+# -- what an earlier call of other arguments, or of other sizes, left behind
+
+
+def first_one(held: dict[str, Any], value: Any) -> Any:
+    """What the first of all calls gave."""
+    if "first" not in held:
+        held["first"] = value
+    return held["first"]
+
+
+def sticky_of(switch: bool, held: dict[str, Any]) -> bool:
+    held["on"] = held.get("on") or switch
+    return bool(held["on"])
+
+
+def scaled_by(chosen: Callable[[float, dict[str, Any]], Any], box: dict[str, Any]) -> Any:
+    class Scaled(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, factor: float = 2.0) -> Any:
+            ctx.factor = chosen(factor, box)
+            return x * factor
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * ctx.factor, None
+
+    return Scaled
+
+
+def cached_factor() -> Callable[[float, dict[str, Any]], Any]:
+    now = types.SimpleNamespace(factor=1.0)
+
+    @functools.lru_cache(None)
+    def kept(name: str) -> Any:
+        return getattr(now, name)
+
+    def chosen(factor: float, _: dict[str, Any]) -> Any:
+        now.factor = factor
+        return kept("factor")
+
+    return chosen
+
+
+EARLIER: dict[str, Callable[[float, dict[str, Any]], Any]] = {
+    "set where there is none": lambda factor, box: first_one(box, factor),
+    "setdefault": lambda factor, box: box.setdefault("factor", factor),
+    "lru_cache of something else": cached_factor(),
+}
+
+
+@pytest.mark.parametrize("kind", EARLIER)
+def test_the_factor_of_an_earlier_call_is_wrong_in_this_one(kind: str) -> None:
+    report = sg.verify(scaled_by(EARLIER[kind], {}), "n", suggest=False)
+    said = " ".join(str(report).split())
+    assert str(report.verdict) == "REFUTED", said
+    assert "after a call with factor = 1.5, n = 7, the gradient of x is wrong" in said
+
+
+def test_what_each_call_sets_anew_is_its_own() -> None:
+    report = sg.verify(scaled_by(lambda factor, box: factor, {}), "n", suggest=False)
+    assert str(report.verdict) == "PROVED", str(report)
+
+
+def test_a_switch_that_an_earlier_call_turned_on_is_wrong_in_this_one() -> None:
+    box: dict[str, Any] = {}
+
+    class Either(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, cube: bool = False) -> Any:
+            ctx.save_for_backward(x)
+            ctx.cube = sticky_of(cube, box)
+            return x**3 if cube else x * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return g * (3 * x * x if ctx.cube else 2 * x), None
+
+    report = sg.verify(Either, "n", suggest=False)
+    assert str(report.verdict) == "REFUTED", str(report)
+    assert "after a call with cube = True" in " ".join(str(report).split())
+
+
+def test_what_only_calls_with_another_value_change_is_found() -> None:
+    class Noted(sg.Function):
+        last: Any = None
+
+        @staticmethod
+        def forward(ctx: Any, x: Any, cube: bool = False) -> Any:
+            if cube:
+                Noted.last = "cube"
+            ctx.save_for_backward(x)
+            ctx.last = Noted.last
+            return x**3 if cube else x * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return g * (2 * x if ctx.last is None else 3 * x * x), None
+
+    assert str(sg.verify(Noted, "n", suggest=False).verdict) == "REFUTED"
+
+
+def test_a_text_that_another_forward_overwrites_is_wrong_in_backward() -> None:
+    box: dict[str, Any] = {"kind": None}
+
+    class Chosen(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, kind: str = "double") -> Any:
+            box["kind"] = kind
+            return 2 * x if kind == "double" else 5 * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return (2 * g if box["kind"] == "double" else 5 * g), None
+
+    report = sg.verify(Chosen, "n", suggest=False)
+    assert str(report.verdict) == "REFUTED", str(report)
+    assert "comes between forward and backward" in " ".join(str(report).split())
+
+
+SIZES: dict[str, Callable[[dict[str, Any], Any], Any]] = {
+    "a size": lambda box, x: first_one(box, x.shape[-1]),
+    "a number of axes": lambda box, x: first_one(box, len(x.shape)) * x.shape[-1] / len(x.shape),
+}
+
+
+@pytest.mark.parametrize("kind", SIZES)
+def test_the_shape_of_an_earlier_call_is_wrong_in_this_one(kind: str) -> None:
+    box: dict[str, Any] = {}
+
+    class Mean(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.shape, ctx.count = x.shape, SIZES[kind](box, x)
+            return x.mean(-1)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return (g[..., None] / ctx.count).expand(ctx.shape)
+
+    report = sg.verify(Mean, "*batch n", suggest=False)
+    said = " ".join(str(report).split())
+    assert str(report.verdict) == "REFUTED", said
+    assert "after a call with" in said
+
+
+def test_a_size_that_is_kept_and_decides_nothing_is_harmless() -> None:
+    box: dict[str, Any] = {}
+
+    class Largest(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            if "size" not in box or box["size"] < x.shape[0]:
+                box["size"] = x.shape[0]
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return 2 * g * x
+
+    assert str(sg.verify(Largest, "n", suggest=False).verdict) == "PROVED"
+
+
+def test_a_default_that_calls_change_is_no_value_of_an_argument() -> None:
+    class Noting(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, seen: dict[str, int] = {}) -> Any:  # noqa: B006
+            seen["calls"] = 1
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return 2 * g, None
+
+    report = sg.verify(Noting, "n", suggest=False)
+    assert str(report.verdict) == "PROVED", str(report)
+    assert "seen" not in str(report)
+
+
+COUNTED_IN: dict[str, Callable[[], Callable[[], Any]]] = {
+    "count": lambda: itertools.count(1).__next__,
+    "list": lambda: lambda steps=[0]: steps.__setitem__(0, steps[0] + 1) or steps[0],
+}
+
+
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("kind", COUNTED_IN)
+def test_a_factor_of_each_call_is_wrong_only_in_another_one(kind: str, kept: bool) -> None:
+    counted = COUNTED_IN[kind]()
+
+    class Annealed(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.step = counted()
+            return x / ctx.step
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g / (ctx.step if kept else counted())
+
+    report = sg.verify(Annealed, "n", suggest=False)
+    assert str(report.verdict) == ("UNDECIDED" if kept else "REFUTED"), str(report)

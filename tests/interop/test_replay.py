@@ -509,3 +509,65 @@ def test_what_runs_on_a_gpu_is_run_on_the_cpu_where_there_is_none(way: str) -> N
     report = sg.verify(OnGpu, "n", suggest=False)
     assert str(report.verdict) == "REFUTED"
     assert "GPU being the CPU" in " ".join(str(report).split())
+
+
+_KEPT: dict[str, Any] = {}
+
+
+class _OfTheFirstCall(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, factor: float = 2.0) -> Any:
+        ctx.factor = _KEPT.setdefault("factor", factor)
+        return x * factor
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return grad * ctx.factor, None
+
+
+class _OfTheLastCall(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, kind: str = "double") -> Any:
+        _KEPT["kind"] = kind
+        return x * 2 if kind == "double" else x * 5
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return (grad * 2 if _KEPT["kind"] == "double" else grad * 5), None
+
+
+@pytest.mark.parametrize(
+    ("function", "told", "given"),
+    [
+        (_OfTheFirstCall, "after a call with factor = 1.5", "1.5"),
+        (_OfTheLastCall, "comes between forward and backward", "5"),
+    ],
+)
+def test_another_call_that_makes_a_gradient_wrong_is_run_too(
+    function: Any, told: str, given: str
+) -> None:
+    report = sg.verify(function, "n", suggest=False)
+    said = " ".join(str(report).split())
+    assert report.verdict == "REFUTED", said
+    assert told in said
+    assert f"confirmed in torch: backward gives {given}, the derivative is 2" in said
+
+
+def test_another_call_has_tensors_of_its_own_shapes() -> None:
+    class Mean(Function):
+        size: Any = None
+
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            Mean.size = Mean.size or x.shape[-1]
+            ctx.shape = x.shape
+            return x.mean(-1)
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return (grad.unsqueeze(-1) / Mean.size).expand(ctx.shape)
+
+    report = sg.verify(Mean, "n", suggest=False)
+    said = " ".join(str(report).split())
+    assert report.verdict == "REFUTED", said
+    assert "confirmed in torch: backward gives 0.142857, the derivative is 1" in said
