@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from symgrad.budgets import RANGE_DEPTH
 from symgrad.ir.dim import Atom, Dim, DimLike, Size, product
 from symgrad.ir.dtype import bool_
 from symgrad.ir.graph import Node, ancestors
@@ -23,6 +24,8 @@ LARGEST_SIZE = 2**29
 """What sizes are less than, where integers of 32 bits are counted with."""
 MOST_ENDS = 4
 """Bounds of one node that are kept."""
+MOST_CHOICES = 4
+"""Choices within choices of which each condition is known."""
 
 Decide = Callable[[DimLike, str, DimLike], bool | None]
 """Does a relation between sizes hold for all that are admissible (True), for none, or neither?"""
@@ -255,10 +258,10 @@ class Integers:
             return self._known(str(node.attributes["name"])) if node.dtype.is_integer else ANY
         if node.dtype == bool_:
             return TRUTH
+        if _wraps(node):
+            return ANY
         rule = _RULES.get(node.op)
-        found = _bounds(node) if rule is None else rule(self, node, self._args(node))
-        return Ends(tuple(dict.fromkeys(found.lows))[:MOST_ENDS],
-                    tuple(dict.fromkeys(found.highs))[:MOST_ENDS])  # fmt: skip
+        return _kept(_bounds(node) if rule is None else rule(self, node, self._args(node)))
 
     def _args(self, node: Node) -> list[Ends]:
         return [self._found[arg] for arg in _read(node)]
@@ -327,8 +330,14 @@ def _read(node: Node) -> Sequence[Node]:
         return ()
     if node.op == "where":
         condition, *branches = node.args
-        return [*branches, *(condition.args if condition.op in _OPPOSITE else ())]
+        compared = (_comparisons(condition, held) for held in (True, False))
+        return [*branches, *(side for one in compared for _, node, _ in one for side in node.args)]
     return node.args[:1] if node.op in _OF_FIRST else node.args
+
+
+def _wraps(node: Node) -> bool:
+    """May what is computed leave the range of its dtype, and come in again at the other end?"""
+    return node.dtype.wraps and node.op in _COMPUTED
 
 
 def _bounds(node: Node) -> Ends:
@@ -432,31 +441,102 @@ def _minimum(of: Integers, node: Node, args: Sequence[Ends]) -> Ends:
 
 
 def _where(of: Integers, node: Node, args: Sequence[Ends]) -> Ends:
-    """Of either branch, with what the condition says of what stands in it."""
-    condition, moved, plain = node.args
-    branches = []
-    for branch, own, held in ((moved, args[0], True), (plain, args[1], False)):
-        said = _compared(condition, branch, held, args[2:])
-        branches.append(Ends((*own.lows, *said.lows), (*own.highs, *said.highs)))
-    size = size_of(moved.args[1]) if moved.op == "add" and moved.args[0] is plain else None
-    if size is not None and counted_from_the_end(node, size) is plain:
-        branches[0] = Ends(branches[0].lows, (*branches[0].highs, size - 1))
-    return of.joined(branches)
+    """Of either branch, with what the condition says there."""
+    return _Here(of).chosen(node, ())
+
+
+_Path = tuple[tuple[Any, ...], ...]
+"""How the elements of a node are moved, the last move first."""
+_MOVING = ("expand", "reshape", "permute")
+
+
+class _Here:
+    """The ends of those elements of nodes of which something is known.
+
+    ``known``: of nodes, by how their elements are moved to where it holds.
+    """
+
+    def __init__(
+        self, whole: Integers, known: Mapping[tuple[_Path, Node], Ends] | None = None,
+        choices: int = MOST_CHOICES,
+    ) -> None:  # fmt: skip
+        self._whole, self._known, self._choices = whole, known or {}, choices
+        self._found: dict[tuple[_Path, Node], Ends] = {}
+
+    def of(self, node: Node, path: _Path, depth: int = RANGE_DEPTH) -> Ends:
+        """The ends of the elements of a node that are moved along a path."""
+        at = path, node
+        if at not in self._found:
+            own = self._own(node, path, depth - 1) if self._known else self._whole.of(node)
+            self._found[at] = _kept(_met(self._known.get(at, ANY), own))
+        return self._found[at]
+
+    def _own(self, node: Node, path: _Path, depth: int) -> Ends:
+        rule = _RULES.get(node.op)
+        if depth and rule is not None and node.dtype != bool_ and not _wraps(node):
+            if node.op in _MOVING:
+                return self.of(node.args[0], (*path, _move(node)), depth)
+            if node.op == "where":
+                return self.chosen(node, path, depth) if self._choices else self._whole.of(node)
+            if get(node.op).kind == "elementwise":
+                return rule(self._whole, node, [self.of(arg, path, depth) for arg in node.args])
+        return self._whole.of(node)
+
+    def chosen(self, node: Node, path: _Path, depth: int = RANGE_DEPTH) -> Ends:
+        """The ends of a choice."""
+        condition, *branches = node.args
+        parts = []
+        for branch, held in zip(branches, (True, False), strict=True):
+            known = dict(self._known)
+            for at, one, holds in _comparisons(condition, held, path):
+                for side, other in ((0, 1), (1, 0)):
+                    said = _compared(one, side, holds, self._whole.of(one.args[other]))
+                    key = at, one.args[side]
+                    known[key] = _met(said, known.get(key, ANY))
+            parts.append(_Here(self._whole, known, self._choices - 1).of(branch, path, depth))
+        return self._whole.joined(parts)
+
+
+def _met(one: Ends, other: Ends) -> Ends:
+    """The ends of what has both."""
+    return Ends((*one.lows, *other.lows), (*one.highs, *other.highs))
+
+
+def _kept(found: Ends) -> Ends:
+    """As many as are kept."""
+    lows, highs = map(dict.fromkeys, found)
+    return Ends(tuple(lows)[:MOST_ENDS], tuple(highs)[:MOST_ENDS])
+
+
+def _move(node: Node) -> tuple[Any, ...]:
+    """How an op moves elements: the same of two nodes is the same move."""
+    return node.op, node.args[0].shape, *node.attributes.values()
+
+
+def _comparisons(
+    condition: Node, held: bool, path: _Path = ()
+) -> Iterator[tuple[_Path, Node, bool]]:
+    """Comparisons that hold, or do not, wherever a condition does; how they are moved there."""
+    if condition.op == "logical_not":
+        yield from _comparisons(condition.args[0], not held, path)
+    elif condition.op in _MOVING:
+        yield from _comparisons(condition.args[0], held, (*path, _move(condition)))
+    elif condition.op == ("logical_and" if held else "logical_or"):
+        for part in condition.args:
+            yield from _comparisons(part, held, path)
+    elif condition.op in _OPPOSITE:
+        yield path, condition, held
 
 
 _OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
 _TURNED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
 
 
-def _compared(condition: Node, branch: Node, held: bool, sides: Sequence[Ends]) -> Ends:
-    """What a comparison says of one of its sides, of whose ends are ``sides``."""
-    if not sides or branch not in condition.args:
-        return ANY
-    relation = condition.op if held else _OPPOSITE[condition.op]
-    other = sides[1]
-    if branch is condition.args[1]:
-        relation, other = _TURNED[relation], sides[0]
-    apart = int(branch.dtype.is_integer)
+def _compared(comparison: Node, side: int, held: bool, other: Ends) -> Ends:
+    """What a comparison says of one of its sides; ``other``: the ends of the other one."""
+    relation = comparison.op if held else _OPPOSITE[comparison.op]
+    relation = _TURNED[relation] if side else relation
+    apart = int(comparison.args[side].dtype.is_integer)
     if relation == "eq":
         return other
     if relation in ("lt", "le"):
@@ -514,4 +594,5 @@ _RULES: Mapping[str, Rule] = {
     "mul": _mul, "floordiv": _floordiv, "maximum": _maximum, "minimum": _minimum, "where": _where,
     "concat": _joined, "unslice": _with_zeros, "abs": _abs, "index_add": _reordered,
 }  # fmt: skip
+_COMPUTED = ("add", "sub", "neg", "mul", "floordiv", "abs", "sum", "cumsum")
 _OF_FIRST = ("index", "index_add", "detach", "applied", "unwritten")

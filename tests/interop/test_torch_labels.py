@@ -193,6 +193,79 @@ def test_rows_that_are_ignored_do_not_count(mistake: str) -> None:
     assert -100 in point.inputs["target"]
 
 
+class Part(FUNCTION):
+    """Cross-entropy over a part of the classes: labels of other parts have no score here."""
+
+    first = 0
+    masked, least, most = True, 0, 0
+
+    @classmethod
+    def outside(cls, t: Any, n: int, least: int, most: int) -> Any:
+        return (t < cls.first + least) | (t >= cls.first + n + most)
+
+    @classmethod
+    def place(cls, t: Any, outside: Any) -> Any:
+        return (t - cls.first).masked_fill(outside, 0)
+
+    @classmethod
+    def forward(cls, ctx: Any, x: Any, t: Any) -> Any:
+        outside = cls.outside(t, x.shape[1], 0, 0)
+        place = cls.place(t, outside)
+        scores = x.gather(1, place.unsqueeze(1)).squeeze(1).masked_fill(outside, 0.0)
+        left_out = cls.outside(t, x.shape[1], cls.least, cls.most)
+        ctx.save_for_backward(torch.softmax(x, 1), place, left_out)
+        return torch.logsumexp(x, 1) - scores
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        p, place, outside = ctx.saved_tensors
+        d, rows = p.clone(), torch.arange(p.shape[0])
+        d[rows, place] -= 1.0 - outside.to(p.dtype) if cls.masked else 1.0
+        return d * g.unsqueeze(1), None
+
+
+class PartFrom(Part):
+    first = 3
+
+    @classmethod
+    def place(cls, t: Any, outside: Any) -> Any:
+        return torch.where(outside, 0, t - cls.first)
+
+
+class PartClamped(Part):
+    """Hits as one-hot rows."""
+
+    @classmethod
+    def forward(cls, ctx: Any, x: Any, t: Any) -> Any:
+        inside, place = (t >= 0) & (t < x.shape[1]), t.clamp(0, x.shape[1] - 1)
+        left_out = cls.outside(t, x.shape[1], cls.least, cls.most)
+        ctx.save_for_backward(torch.softmax(x, 1), place, left_out)
+        return torch.logsumexp(x, 1) - x.gather(1, place.unsqueeze(1)).squeeze(1) * inside
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        p, place, outside = ctx.saved_tensors
+        hot = functional.one_hot(place, p.shape[1]).to(p.dtype)
+        hot = hot * ~outside.unsqueeze(1) if cls.masked else hot
+        return (p - hot) * g.unsqueeze(1), None
+
+
+@pytest.mark.parametrize("part", [Part, PartFrom, PartClamped])
+def test_a_place_that_a_condition_chooses_is_in_range(part: Any) -> None:
+    """For all labels, and so is what backward does with those of other parts."""
+    report = sg.verify(part, "n m", "i64[n]")
+    assert str(report.verdict) == "PROVED", str(report)
+    assert not report.conditions, str(report)
+
+
+@pytest.mark.parametrize("wrong", [{"masked": False}, {"least": 1}, {"most": 1}, {"most": -1}])
+@pytest.mark.parametrize("part", [Part, PartFrom, PartClamped])
+def test_labels_of_other_parts_have_no_hit(part: Any, wrong: dict[str, Any]) -> None:
+    report = sg.verify(type("Wrong", (part,), wrong), "n m", "i64[n]")
+    assert str(report.verdict) == "REFUTED", str(report)
+    assert "confirmed in torch" in str(report)
+
+
 class Stated(FUNCTION):
     """The label that is ignored has no default."""
 

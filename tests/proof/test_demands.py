@@ -10,7 +10,7 @@ from symgrad.frontend.facts import SizeFacts
 from symgrad.frontend.session import Session, activate
 from symgrad.frontend.tensor import fresh
 from symgrad.ir.dim import Dim
-from symgrad.ir.dtype import float64, int64
+from symgrad.ir.dtype import float64, int64, uint8
 from symgrad.ir.graph import Node
 from symgrad.ir.types import TensorType
 from symgrad.ops.integers import Ends, Integers, up_to
@@ -27,9 +27,21 @@ BOUNDED = [
     "idx[x.argmax(0)]",
     "sg.where(idx - 2 < 0, idx - 2 + n, idx - 2)", "sg.cat([idx, x.argsort(0) + 2])", "idx * idx",
     "(x.sigmoid() * 5).long()", "sg.zeros(n, dtype=sg.int64) - 3", "x.argsort(0).flip(0) - n",
+    "sg.where((k < 0) | (k >= n), 0, k)", "sg.where((k >= 3) & (k < n + 3), k - 3, n)",
+    "(k * 2 + 1).masked_fill(~((k > -4) & (n > k)), 0)", "sg.where(~((k < -2) | (2 < k)), -k, 1)",
+    "sg.where(((k < 0) | (k >= n)).reshape(n, 1), 0, k.reshape(n, 1) + 1)",
+    "sg.where(k < 0, 0, sg.where(k >= n, n, k) - 1)",
+    "sg.where((k >= 0).reshape(1, n) & (k.reshape(1, n) < 5), k.reshape(1, n), 4)",
 ]  # fmt: skip
 """Integers that have ends; ``k`` is any integer, ``idx`` lies in ``0..n - 1``."""
-FREE = ["k", "(x * 3).long()", "x.argmax(0) + k", "k * n", "x.floor().long()"]
+FREE = [
+    "k", "(x * 3).long()", "x.argmax(0) + k", "k * n", "x.floor().long()",
+    "sg.where((k < 0) & (k >= n), 0, k)", "sg.where((k < 0) | (k >= n), k, 0)",
+    "sg.where((k < 0) | (k >= n), 0, k.flip(0))", "sg.where(~((k >= 0) | (k < n)), 0, k)",
+    "sg.where(((k < 0) | (k >= n)).reshape(n, 1), 0, k.reshape(1, n))",
+    "sg.where(byte < 5, byte - 1, 0)", "sg.where(byte > 5, (byte + 1).long(), 0).clamp(min=0)",
+    "sg.where((k < 0) ^ (k >= n), 0, k)", "sg.where((k < 0) | (k >= n), 0, k) + k",
+]  # fmt: skip
 
 
 def ends_of(text: str) -> tuple[Ends, Node]:
@@ -38,7 +50,7 @@ def ends_of(text: str) -> tuple[Ends, Node]:
     with activate(session):
         names = {
             name: fresh(session.graph.input(name, TensorType(dtype, (n,))))
-            for name, dtype in (("x", float64), ("k", int64), ("idx", int64))
+            for name, dtype in (("x", float64), ("k", int64), ("idx", int64), ("byte", uint8))
         }
         made = eval(text, {"sg": sg, **names, "n": names["x"].shape[0]}).node
     known = Integers(session.facts.decide, lambda name: up_to(n if name == "idx" else None))

@@ -292,6 +292,15 @@ def test_lifting(a: Standard) -> None:
     )
 
 
+def test_places_that_are_chosen(a: Standard) -> None:
+    """[rule: lift]."""
+    label = a.leaf("t", a.i, sort="int")
+    known = a.compare(label, "ge", 0) * a.compare(a.m - 1, "ge", label)
+    chosen = a.at("W", a.i, known * (label - 2) + 1)
+    assert chosen == a.where(known, a.at("W", a.i, label - 1), a.at("W", a.i, 1))
+    assert chosen != a.at("W", a.i, label - 1)
+
+
 def test_a_piecewise_base_owes_more_than_a_witness(a: Standard) -> None:
     """[rule: lift]."""
     relu = a.positive(a.x) * a.x

@@ -2092,12 +2092,29 @@ def leaf(context: Proof, tensor: str, indices: tuple[Poly, ...], sort: str = "re
         sort = "bool"
     if tensor in facts.symmetric and len(indices) >= 2:
         indices = symmetric_order(indices)
+    chosen = _at_choice(context, tensor, indices, sort)
+    if chosen is not None:
+        return chosen
     if _is_outside_triangle(context, tensor, indices):
         return ZERO
     turned = _inverted_diagonal(context, tensor, indices)
     if turned is not None:
         return turned
     return of_atom(context.atom(kinds.LEAF, tensor, indices, sort))
+
+
+def _at_choice(
+    context: Proof, tensor: str, indices: tuple[Poly, ...], sort: str
+) -> Poly | None:  # fmt: skip
+    """An element at a place that a condition chooses; None for another.  [rule: lift]."""
+    chosen = [k for k, place in enumerate(indices) if visible_indicator(place) is not None]
+    if not chosen:
+        return None
+    axis = chosen[0]
+    before, after = indices[:axis], indices[axis + 1 :]
+    return lift(
+        context, indices[axis], lambda place: leaf(context, tensor, (*before, place, *after), sort)
+    )
 
 
 def _inverted_diagonal(context: Proof, tensor: str, indices: tuple[Poly, ...]) -> Poly | None:
