@@ -51,7 +51,7 @@ from symgrad.frontend.anyrank.judge import missing_axes, rank_dependence
 from symgrad.frontend.anyrank.serving import serving, typical_rank
 from symgrad.frontend.anyrank.session import Observation
 from symgrad.frontend.branches import branches
-from symgrad.frontend.calls import asks_nothing, other_calls
+from symgrad.frontend.calls import asks_nothing, leaving_out, other_calls
 from symgrad.frontend.evidence import AnyFunction
 from symgrad.frontend.forward_mode import JvpError, has_jvp, pushing
 from symgrad.frontend.function import (
@@ -301,6 +301,7 @@ def _small_sizes(request: Request) -> list[int]:
 def _for_all_sizes(request: Request, suggest: bool) -> Report:
     """The verdict for all sizes, with repairs for all that is judged."""
     with told(f"judging {request.cls.__name__}"):
+        request = leaving_out(request)
         report = _for_values(replace(request, whole=request), suggest)
         if not suggest:
             return report
@@ -791,6 +792,7 @@ def judged_plan(
         raise SpecError(f"allow={allow!r}", hint=hint)
     if "REFUTED" in allow:
         allow = (*allow, "SURROGATE?")
+    request = leaving_out(request)
     graphs = trace_request(request)
     ranks = _ranks(request, graphs)
     general: list[FunctionGraphs] = []

@@ -315,7 +315,9 @@ def _names(request: Request, known: Mapping[str, Any]) -> Sequence[tuple[str, An
             every += [(name, None) for name in known if several.fullmatch(name)]
         elif one.kind is not one.VAR_KEYWORD:
             every.append((one.name, one.default))
-    while every and every[-1][0] not in known:
+    passed = {one.name for one in request.by_place[: request.passed]}
+    passed |= {name for name, one in known.items() if one.keyword}
+    while every and every[-1][0] not in passed:
         every.pop()
     return every
 

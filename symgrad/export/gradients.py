@@ -114,14 +114,14 @@ def _gradients(request: Request, record: Any) -> type[Function]:
     def forward(ctx: Context, *given: Any, **named: Any) -> Any:
         inner = new_context(request.function, dict(request.init))
         tensors, cotangents = iter(given[:count]), iter(given[count:])
-        values = [
-            (one, next(tensors) if one.is_tensor else named.get(one.name, one.value))
+        values = {
+            one.name: next(tensors) if one.is_tensor else named.get(one.name, one.value)
             for one in request.arguments
-        ]
+        }
         inner.needs_input_grad = tuple(one.is_tensor for one in request.positional)
         made = run_forward(
-            request.function, inner, [value for one, value in values if not one.keyword],
-            {one.name: value for one, value in values if one.keyword},
+            request.function, inner, [values[one.name] for one in request.positional],
+            {one.name: values[one.name] for one in request.arguments if one.keyword},
         )  # fmt: skip
         outputs = made if isinstance(made, (tuple, list)) else [made]
         every = [

@@ -24,7 +24,7 @@ from symgrad.errors import ControlFlowError, SymgradError
 from symgrad.frontend.asked import other_values
 from symgrad.frontend.case import may_require, trace_after, trace_beside, trace_shown
 from symgrad.frontend.facts import NeedsDecision, SizeFacts
-from symgrad.frontend.plain import defaults, with_values
+from symgrad.frontend.plain import defaults, in_all, with_values
 from symgrad.frontend.plain_code import ABOUT_DTYPES, is_plain
 from symgrad.frontend.reach import reached
 from symgrad.frontend.regions import Region
@@ -50,6 +50,21 @@ _SMALL = 6
 _MOST_TRIED = 2000
 _MOST_ANSWERS = 8
 _OTHER_RANKS = (1, 3)
+
+
+def leaving_out(request: Request) -> Request:
+    """The request, and all inferred for it, without what its calls have to leave out.
+
+    Backward returns no gradient for these plain arguments: PyTorch refuses what passes them.
+    """
+    if not defaults(request):
+        return request
+    try:
+        cases = trace_request(request).cases
+    except SymgradError:
+        return request
+    found = frozenset(name for case in cases for name in case.left_out)
+    return in_all(request, lambda one: replace(one, left_out=found)) if found else request
 
 
 def asks_nothing(request: Request) -> bool:

@@ -251,6 +251,7 @@ def _case(
         answers=tuple(questions.answers.values()),
         observed=tuple(asked),
         assumed=tuple(questions.assumed),
+        left_out=questions.left_out,
         plain=tuple(session.plain),
         where=tuple(region_of(one, session.assumed).condition for one in session.relied),
         relations=(*relations(run.request, run.inputs, session), *session.drawn),
@@ -488,13 +489,7 @@ class _Cotangent:
 
 def _left_out(request: Request) -> list[str]:
     """The parameters behind the arguments that may be passed by position, and have defaults."""
-    given = [
-        one for one in parameters(request.function)
-        if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
-    ]  # fmt: skip
-    rest = given[len(request.positional) :]
-    tensors = {one.name for one in request.tensors}
-    return [] if any(one.name in tensors for one in rest) else [one.name for one in rest]
+    return [one.name for one in request.by_place[len(request.positional) :]]
 
 
 @dataclass
@@ -783,7 +778,7 @@ class _Run:
         self.session.draws = self.drawn  # a second call is compared for the same draws
         values = [make() for make in self.given]
         returned = run_backward(self.request.function, self.context, values)
-        return gradients.collect(self.session, returned, self.request.positional, self.inputs)
+        return gradients.collect(self.session, returned, self.request, self.inputs)
 
     def same_for_others(
         self, cotangents: Sequence[_Cotangent], found: tuple[Gradient, ...]

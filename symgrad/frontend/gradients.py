@@ -13,7 +13,7 @@ from typing import Any
 
 from symgrad.errors import Location, ProtocolError, ShapeError, counted
 from symgrad.frontend.lift import broadcast_axes
-from symgrad.frontend.request import Argument
+from symgrad.frontend.request import Argument, Request
 from symgrad.frontend.session import Session
 from symgrad.frontend.sizes import Shape
 from symgrad.frontend.tensor import SymbolicTensor
@@ -23,20 +23,29 @@ from symgrad.ir.graph import Node
 
 
 def collect(
-    session: Session, returned: Any, arguments: Sequence[Argument], inputs: dict[str, Node]
+    session: Session, returned: Any, request: Request, inputs: dict[str, Node]
 ) -> tuple[Gradient, ...]:
-    """The gradients of the float inputs, in order.  Raises ProtocolError."""
+    """The gradients of the float inputs, in order.  Raises ProtocolError.
+
+    The arguments behind those that have one are left out by all calls, which is assumed.
+    """
+    known = session.questions
+    passed = max(request.passed, 0 if known is None else known.passed)
+    arguments = request.by_place
     values = list(returned) if isinstance(returned, tuple) else [returned]
-    while len(values) > len(arguments) and values[-1] is None:
+    left = arguments[len(values) :]
+    while len(values) > passed and values[-1] is None:
         values.pop()
-    if len(values) != len(arguments):
+    if len(values) != passed:
         raise ProtocolError(
             f"backward returned {counted(len(values), 'gradient')} for"
-            f" {counted(len(arguments), 'argument')} of forward",
+            f" {counted(passed, 'argument')} of forward",
             hint="return one for each argument, None for those that have none",
         )
+    if known is not None and left:
+        known.leave_out({one.name: one.value for one in left})
     gradients = []
-    for position, (argument, value) in enumerate(zip(arguments, values, strict=True)):
+    for position, (argument, value) in enumerate(zip(arguments, values, strict=False)):
         _check(position, argument, value)
         node = inputs.get(argument.name)
         if node is not None and node.dtype.is_float:

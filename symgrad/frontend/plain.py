@@ -68,6 +68,8 @@ def defaults(request: Request) -> dict[str, Any]:
             continue
         if argument is not None and (argument.is_tensor or argument.given):
             continue
+        if one.name in request.left_out:
+            continue
         found[one.name] = one.default
     return found
 
@@ -153,20 +155,11 @@ def by_place(request: Request) -> Request:
 
     ``torch.autograd.Function.apply`` takes no keywords.
     """
-    known = {one.name: one for one in request.arguments}
-    own = [
-        one for one in parameters(request.function)
-        if one.kind in (Kind.POSITIONAL_ONLY, Kind.POSITIONAL_OR_KEYWORD)
-    ]  # fmt: skip
-    named = [place for place, one in enumerate(own) if one.name in known]
-    if len(known) != len(named) or any(one.name not in known for one in request.arguments):
+    passed = request.by_place[: request.passed]
+    places = {one.name for one in passed}
+    if any(one.keyword and one.name not in places for one in request.arguments):
         return request
-    passed = [
-        replace(known[one.name], keyword=False) if one.name in known
-        else Argument(one.name, value=one.default, given=False)
-        for one in own[: max(named, default=-1) + 1]
-    ]  # fmt: skip
-    return replace(request, arguments=tuple(passed))
+    return replace(request, arguments=tuple(replace(one, keyword=False) for one in passed))
 
 
 def _is_replaced(one: Argument, values: Mapping[str, Any]) -> bool:

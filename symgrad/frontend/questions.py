@@ -80,6 +80,8 @@ class Questions:
     ``raised``: the errors of operations of another library's, which words them otherwise.
     ``devices``: what was answered where the program asked for one kind of device.
     ``cotangents``: the names of those that may be numbers that are expanded.
+    ``passed``: so many arguments are passed, by what backward reads; ``left_out``: those that are
+    not, by what it returns.
     """
 
     given: Mapping[str, bool]
@@ -107,6 +109,8 @@ class Questions:
     empty: tuple[Node, ...] = ()
     devices: set[bool] = field(default_factory=set)
     cotangents: set[str] = field(default_factory=set)
+    passed: int = 0
+    left_out: tuple[str, ...] = ()
 
     def answer(
         self, question: str, usual: bool, where: Location | None, *, real: bool = True
@@ -155,6 +159,14 @@ class Questions:
     def assume_here(self, text: str, where: Location | None) -> None:
         """Something is taken to be so at a place, which is part of what is printed."""
         self.assume(str(Asked(text, where)), None)
+
+    def leave_out(self, defaults: Mapping[str, Any]) -> None:
+        """Backward returns no gradient for arguments that have these defaults."""
+        self.left_out = tuple(defaults)
+        many = "are" if len(defaults) > 1 else "is"
+        none = all(one is None for one in defaults.values())
+        said = f"{' and '.join(defaults)} {many} left out"
+        self.assume(f"{said} rather than None" if none else said, None)
 
     # -- attributes that the program sets on tensors
 
@@ -344,6 +356,7 @@ class NeedsInputGrad(tuple[bool, ...]):
         beyond = key - len(self._names) if type(key) is int else -1
         if 0 <= beyond < len(self._left_out):
             name = self._left_out[beyond]
+            self._questions.passed = max(self._questions.passed, key + 1)
             self._questions.assume(f"the call passes {name}, if by its default", here())
             return False
         return self._bit(self._names[key])

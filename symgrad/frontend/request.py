@@ -36,6 +36,7 @@ from symgrad.plain_values import PlainArgument
 
 Specs = Sequence[Any] | Mapping[str, Any]
 _EMPTY = inspect.Parameter.empty
+_BY_PLACE = (Kind.POSITIONAL_ONLY, Kind.POSITIONAL_OR_KEYWORD)
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,8 @@ class Request:
     ``audit``: what is PROVED is evaluated at random points as well.
     ``specs``: the shapes as they were stated, empty for those of annotations.  ``guess``: how the
     shapes were inferred, where nobody stated them.  ``whole``: all that is asked, of which this is
-    a part; ``beside``: other parts of it, for which a repair is to hold as well.
+    a part; ``beside``: other parts of it, for which a repair is to hold as well.  ``left_out``: the
+    plain arguments that no call passes, since backward returns no gradient for them.
     """
 
     function: AnyFunction
@@ -80,6 +82,7 @@ class Request:
     guess: Guess | None = None
     whole: Request | None = None
     beside: tuple[Request, ...] = ()
+    left_out: frozenset[str] = frozenset()
 
     def __reduce__(self) -> tuple[Any, ...]:
         # How shapes were guessed, and the parts of a verdict, mean nothing to another process.
@@ -144,8 +147,40 @@ class Request:
 
     @property
     def positional(self) -> tuple[Argument, ...]:
-        """The arguments that backward returns a gradient for, or None."""
-        return tuple(argument for argument in self.arguments if not argument.keyword)
+        """The arguments that are passed by position.
+
+        Trailing ones that are None by default are left out, but for setup_context.
+        """
+        found = [argument for argument in self.arguments if not argument.keyword]
+        own = {one.name: one for one in parameters(self.function)}
+        while found and not found[-1].is_tensor and found[-1].value is None:
+            known = own.get(found[-1].name)
+            if known is None or known.default is not None or separate_setup(self.function):
+                break
+            found.pop()
+        return tuple(found)
+
+    @property
+    def by_place(self) -> tuple[Argument, ...]:
+        """The arguments that may be passed by position, those behind ``passed`` as their defaults.
+
+        Backward returns a gradient, or None, for each that a call of ``apply`` passes.
+        """
+        known = {one.name: one for one in self.arguments}
+        own = [one for one in parameters(self.function) if one.kind in _BY_PLACE]
+        positional = self.positional
+        behind = [
+            known.get(one.name, Argument(one.name, value=one.default, given=False))
+            for one in own[len(positional) :]
+        ]  # fmt: skip
+        return positional if any(one.is_tensor for one in behind) else (*positional, *behind)
+
+    @property
+    def passed(self) -> int:
+        """How many of these the calls pass: what a trace passes by name has its place, too."""
+        named = {one.name for one in self.arguments if one.keyword}
+        places = [place for place, one in enumerate(self.by_place, 1) if one.name in named]
+        return max((len(self.positional), *places))
 
     @property
     def static(self) -> tuple[tuple[str, Any], ...]:

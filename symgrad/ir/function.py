@@ -254,7 +254,8 @@ class FunctionCase:
     without a gradient (integers) of which backward returned one.  ``materializes``:
     backward gets zeros, not None, for an output without a cotangent.  ``any_rank``: it serves any
     number of batch axes.  ``answers``: the questions that split it; ``observed``: what the program
-    asked that has no answer for all calls; ``assumed``: what the verdict has to print.  ``where``:
+    asked that has no answer for all calls; ``assumed``: what the verdict has to print.
+    ``left_out``: the arguments that no call passes, as ``assumed`` says.  ``where``:
     what must hold of plain numbers, as expressions.  ``relations``: what is stated of the inputs.
     ``state``: why later calls may compute something else.  ``parameters``: what backward calls the
     cotangents, where it has one parameter for each output.  ``unwritten``: what has to be 0, so
@@ -283,6 +284,7 @@ class FunctionCase:
     answers: tuple[Answer, ...] = ()
     observed: tuple[Asked, ...] = ()
     assumed: tuple[Asked, ...] = ()
+    left_out: tuple[str, ...] = ()
     plain: tuple[str, ...] = ()
     where: tuple[str, ...] = ()
     relations: tuple[Relation, ...] = ()

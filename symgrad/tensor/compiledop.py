@@ -65,13 +65,15 @@ class OpKernels:
     def apply(self, *tensors: Any) -> Any:
         """The Function itself, for tensors or in a trace."""
         given = iter(tensors)
-        values = [
-            (one, next(given) if one.is_tensor else one.value) for one in self.arguments
-        ]  # fmt: skip
+        values = {
+            one.name: next(given) if one.is_tensor else one.value for one in self.arguments
+        }  # fmt: skip
+        request = Request(self.function, self.arguments)
         call: Any = getattr(self.function, "apply", None)
         call = call if isinstance(self.function, type) else self.function
-        positional = [value for one, value in values if not one.keyword]
-        return call(*positional, **{one.name: value for one, value in values if one.keyword})
+        positional = [values[one.name] for one in request.positional]
+        named = {one.name: values[one.name] for one in self.arguments if one.keyword}
+        return call(*positional, **named)
 
     def differentiate(
         self, inputs: Sequence[Tensor], cotangents: Sequence[Tensor | None], mask: Mask
