@@ -17,7 +17,6 @@ from typing import Any
 from symgrad.errors import Location, ProtocolError, SymgradError, is_limit
 from symgrad.frontend import gradients
 from symgrad.frontend.conversions import symbolic_conversions
-from symgrad.frontend.evidence import parameters
 from symgrad.frontend.facts import NeedsDecision, SizeFacts
 from symgrad.frontend.function import (
     Context,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -31,8 +31,11 @@ Outputs = Callable[[float], tuple[Sequence[Weighted], float]]
 """The outputs with the number moved to a place, and where it then is: it may be rounded."""
 
 
-def by_quotients(outputs: Outputs, here: float) -> tuple[float, float]:
-    """The derivative at a number, and how wrong it may be."""
+def by_quotients(outputs: Outputs, here: float, *, stepwise: bool = False) -> tuple[float, float]:
+    """The derivative at a number, and how wrong it may be.
+
+    ``stepwise``: what does not change over a step is constant there, and not hidden by rounding.
+    """
     base, _ = outputs(here)
     rounding = sum(
         float((np.abs(one.value) * np.abs(one.weight)).sum()) * one.rounding for one in base
@@ -41,6 +44,8 @@ def by_quotients(outputs: Outputs, here: float) -> tuple[float, float]:
         one for share in STEPS
         if (one := _at_step(outputs, base, here, share * max(1.0, abs(here)), rounding)) is not None
     ]  # fmt: skip
+    if stepwise:
+        quotients = [replace(one, rounding=0.0) if one.is_flat else one for one in quotients]
     found = list(_extrapolated(quotients))
     local = [
         (value, error) for place, (value, error) in enumerate(found)
@@ -57,6 +62,11 @@ class _Quotients:
     ahead: float
     behind: float
     rounding: float
+
+    @property
+    def is_flat(self) -> bool:
+        """Does nothing change, ahead and behind?"""
+        return self.ahead == self.behind == 0.0
 
     @property
     def central(self) -> float:

@@ -571,3 +571,34 @@ def test_another_call_has_tensors_of_its_own_shapes() -> None:
     said = " ".join(str(report).split())
     assert report.verdict == "REFUTED", said
     assert "confirmed in torch: backward gives 0.142857, the derivative is 1" in said
+
+
+class NearStep(Function):
+    """It jumps within 2**-10 of the point at which backward is refuted."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.gt(0.999).float()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return grad.clone()
+
+
+def test_a_refutation_near_a_jump_is_confirmed() -> None:
+    report = sg.verify(NearStep, "n")
+    assert str(report.verdict) == "SURROGATE?"
+    assert report.inputs["x"].replayed.confirmed
+
+
+@pytest.mark.parametrize("slope", [1.0, 1e-2])
+def test_what_is_detached_is_measured_as_it_is(slope: float) -> None:
+    class Detached(NearStep):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.detach() * slope
+
+    point = [("x", Given([0.5], "float32"))]
+    found = measured(Detached, Call(point, frozenset("x"), [[1.0]], "x", (0,)))
+    assert found.backward == 1.0
+    assert abs(found.derivative - slope) <= found.error < 1e-3

@@ -95,13 +95,15 @@ def _calm() -> Iterator[None]:
 class _Run:
     """A class, a call of it, and the dtype of its floats.
 
-    ``padded``: what forward returned depends on an embedding with a ``padding_idx``.
+    ``padded``: what forward returned depends on an embedding with a ``padding_idx``; ``apart``: for
+    autograd it depends on what is wanted in no way, as a comparison does.
     """
 
     original: Any
     call: Call
     dtype: Any
     padded: bool = False
+    apart: bool = False
 
     def values(self) -> dict[str, Any]:
         """New tensors, and the other arguments, by name."""
@@ -324,6 +326,7 @@ def _gradient(
     if not pairs:  # all of them are None
         pairs = [(output, None) for output in made]
     pairs = [(output, given) for output, given in pairs if output.requires_grad]
+    run.apart = required and not pairs
     if not pairs:
         return None if required else 0.0
     outputs, given = zip(*pairs, strict=True)
@@ -360,7 +363,7 @@ def _quotient(run: _Run) -> tuple[float, float]:
     here = float(run.values()[run.call.wanted][run.call.at])
     try:
         with torch.no_grad(), _Roundings(run.dtype) as noted:
-            found = by_quotients(lambda value: _outputs_at(run, value), here)
+            found = by_quotients(lambda value: _outputs_at(run, value), here, stepwise=run.apart)
     except NotMeasured:
         raise
     except Exception:  # forward does not take the values next to these
