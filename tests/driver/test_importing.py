@@ -122,6 +122,7 @@ def test_where_nothing_can_be_imported_the_call_is_wrong() -> None:
     found, status = verify("whole/missing.py")
     assert status == 2
     assert "no_such_library" in found["error"]["message"]
+    assert found["error"]["hint"].startswith("pip install no_such_library, or ")
 
 
 def test_files_of_reports_have_what_cannot_be_imported(tmp_path: Path) -> None:
