@@ -553,6 +553,8 @@ class _Run:
         self.slots = list(output) if isinstance(output, (tuple, list)) else [output]
         self.questions.begin_backward(self.slots)
         for slot in self.slots:
+            if isinstance(slot, SelectedTensor):
+                raise slot.unshaped(slot.made)
             if isinstance(slot, SymbolicTensor):
                 own_names(slot)[GIVEN] = True
         self._take_dirty()

@@ -20,6 +20,7 @@ import numpy as np
 from symgrad.errors import (
     ControlFlowError,
     DTypeError,
+    Location,
     ProtocolError,
     ShapeError,
     SymgradError,
@@ -985,15 +986,16 @@ class SelectedTensor(SymbolicTensor):
     ``mask`` has the shape of the axes of ``whole`` from ``start`` on; ``x[mask]`` has one axis in
     their place, of a size that depends on values, and the others.  Elementwise operations compute
     with the whole tensor, and the mask says which elements count.  It can be summed, and assigned
-    under the same mask.
+    under the same mask.  ``made``: the line that selects.
     """
 
     mask: Node
     start: int
+    made: Location | None
 
     def __init__(self, whole: Node, mask: Node, start: int) -> None:
         super().__init__(Storage(whole))
-        own_names(self).update(mask=mask, start=start)
+        own_names(self).update(mask=mask, start=start, made=here())
 
     @property
     def whole(self) -> Node:
@@ -1034,13 +1036,17 @@ class SelectedTensor(SymbolicTensor):
 
     @property
     def node(self) -> Node:
-        """Raises UnsupportedOpError: as a tensor, it has no shape.
+        """Raises UnsupportedOpError: as a tensor, it has no shape."""
+        raise self.unshaped(here())
+
+    def unshaped(self, where: Location | None) -> UnsupportedOpError:
+        """The error for what needs its shape.
 
         Of a mask that depends on sizes alone it would have one if these were numbers.
         """
         names = [name for size in self.mask.shape for name in size.sizes]
-        raise SelectedShapeError(
-            "x[mask] has a shape that depends on values", location=here(),
+        return SelectedShapeError(
+            "x[mask] has a shape that depends on values", location=where,
             number=Dim.size(names[0]) if names and is_computed_of_sizes(self.mask) else None,
             hint="elementwise operations, sum(), mean() and assignment under the same mask work; "
             "for anything else keep the whole tensor and choose with sg.where",

@@ -1659,9 +1659,10 @@ class _Search:
             )
         if self.ending is not None and self.same >= ENDING_ALIKE:
             return self.ending
-        if self.first is not None and self.alike:
+        if self.first is not None:
             found = as_symgrad_error(self.first, f"{cls.__name__}: forward")
-            if not refuses_sizes(found):
+            limited = is_limit(found) and len({*self.errors.values()}) == 1
+            if (self.alike or limited) and not refuses_sizes(found):
                 return found
         if self.missing is not None:  # no shapes help
             return self.missing

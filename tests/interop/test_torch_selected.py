@@ -214,3 +214,26 @@ class OfAll(OfRows):
 def test_a_sum_over_an_axis_of_selected_rows_is_not_that_of_all() -> None:
     assert sg.verify(OfRows, "n m", "n").verdict is sg.PROVED
     assert sg.verify(OfAll, "n m", "n").verdict is sg.REFUTED
+
+
+class Places(torch.autograd.Function):
+    """Returns as many places as there are positive numbers."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        places = torch.where(x > 0)[0]
+        return x * 2, places
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any, _: Any) -> Any:
+        return grad * 2
+
+
+def test_a_selection_that_forward_returns_is_named_with_its_line() -> None:
+    lines, first = inspect.getsourcelines(Places)
+    (place,) = (at for at, line in enumerate(lines, first) if "torch.where" in line)
+    with pytest.raises(SymgradError, match="shape that depends on values") as caught:
+        sg.verify(Places)
+    where = caught.value.location
+    assert where is not None
+    assert (where.file, where.line) == (__file__, place)
