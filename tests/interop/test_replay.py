@@ -588,7 +588,9 @@ class NearStep(Function):
 def test_a_refutation_near_a_jump_is_confirmed() -> None:
     report = sg.verify(NearStep, "n")
     assert str(report.verdict) == "SURROGATE?"
-    assert report.inputs["x"].replayed.confirmed
+    replayed = report.inputs["x"].replayed
+    assert replayed is not None
+    assert replayed.confirmed
 
 
 @pytest.mark.parametrize("slope", [1.0, 1e-2])

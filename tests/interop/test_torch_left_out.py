@@ -14,8 +14,10 @@ from symgrad.errors import NotProvedError  # noqa: E402
 
 pytestmark = pytest.mark.peers
 
+FUNCTION: Any = torch.autograd.Function
 
-class Scaled(torch.autograd.Function):
+
+class Scaled(FUNCTION):
     """Backward returns a gradient for x alone."""
 
     @staticmethod
@@ -28,7 +30,7 @@ class Scaled(torch.autograd.Function):
         return grad * ctx.scale
 
 
-class Shifted(torch.autograd.Function):
+class Shifted(FUNCTION):
     """Backward returns no gradient for the last argument."""
 
     @staticmethod
@@ -47,7 +49,7 @@ class Longer(Scaled):
         return grad * ctx.scale, None, None
 
 
-class Affine(torch.autograd.Function):
+class Affine(FUNCTION):
     """Backward returns a gradient for b only where it is there."""
 
     @staticmethod

@@ -23,6 +23,8 @@ from symgrad.passes.evaluate import evaluate  # noqa: E402
 
 pytestmark = pytest.mark.peers
 
+FUNCTION: Any = torch.autograd.Function
+
 SHAPES = {"x": (4, 3), "y": (4, 3), "v": (4,), "w": (3,), "z": (4, 2, 3), "a": (1,)}
 """The tensors that the texts name."""
 ROWS, ALL = "m = v > 0", "m = y > 0"
@@ -216,7 +218,7 @@ def test_a_sum_over_an_axis_of_selected_rows_is_not_that_of_all() -> None:
     assert sg.verify(OfAll, "n m", "n").verdict is sg.REFUTED
 
 
-class Places(torch.autograd.Function):
+class Places(FUNCTION):
     """Returns as many places as there are positive numbers."""
 
     @staticmethod
