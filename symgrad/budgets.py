@@ -252,6 +252,8 @@ EXCEPTIONAL_ELEMENTS = 4096
 """Products of such sizes with which a point is evaluated."""
 WITNESS_TRIES = 6
 """Points tried as a witness of an obligation."""
+ZERO_TRIES, ZERO_POSITIONS = 16, 4
+"""Points and indices at which a value that is printed not to be 0 is computed."""
 DOMAIN_CANDIDATES = 24
 """Conditions of the domain that are looked at."""
 LONGEST_CONDITION = 40

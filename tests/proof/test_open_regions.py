@@ -8,6 +8,14 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from symgrad.frontend.request import bind
+from symgrad.frontend.trace import trace_request
+from symgrad.index.lower import leaf_name
+from symgrad.proof.judge.witness import vanishes_in_part
+from symgrad.proof.normal.algebra import leaf
+from symgrad.proof.normal.context import Proof
+from symgrad.proof.normal.facts import Facts
+from symgrad.proof.normal.rules import RULES
 from tests.suite.adversarial.program import class_of, class_text
 
 
@@ -107,3 +115,32 @@ def test_a_region_on_one_side(bound: float) -> None:
 
     report = sg.verify(Limited, "n")
     assert report.verdict != sg.PROVED
+
+
+FLAT = {
+    "sg.maximum(x, x.abs())": "g * (x >= x.abs()) + g * x.sign() * (x.abs() >= x)",
+    "sg.maximum(x, x.relu())": "g * (x >= x.relu()) + g * (x.relu() >= x) * (x > 0)",
+}
+
+
+@pytest.mark.parametrize("forward", FLAT)
+def test_an_exception_that_has_inner_points_is_none_of_a_proof(forward: str) -> None:
+    """``x.abs() - x`` is 0 for all positive numbers, where this backward is wrong."""
+    report = sg.verify(class_of("Tied", class_text("Tied", forward, FLAT[forward], "x"), sg), "")
+    assert report.verdict != sg.PROVED, str(report)
+
+
+@pytest.mark.parametrize(
+    ("text", "inside"),
+    [
+        ("x.abs() - x", True), ("x.relu()", True), ("x.floor()", True), ("x.sign() - 1", True),
+        ("x.clamp(0, 1) - x", True), ("x * x - 2", False), ("x.abs()", False), ("x - 1", False),
+    ],
+)  # fmt: skip
+def test_zeros_with_inner_points_are_told_from_null_sets(text: str, inside: bool) -> None:
+    """Of what a proof reads as one value."""
+    made = class_of("Value", class_text("Value", text, "g", "x"), sg)
+    (case,) = trace_request(bind(made, ("",))).cases
+    (node,) = case.outputs
+    base = leaf(Proof(RULES), leaf_name(node), ())
+    assert vanishes_in_part(base, (), Facts(), {leaf_name(node): node}) is inside

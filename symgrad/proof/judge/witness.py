@@ -11,14 +11,23 @@ intervals.  No obligation is met by such a point.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import mpmath
+import numpy as np
 
-from symgrad.budgets import DOMAIN_WORK, WITNESS_INTEGERS, WITNESS_TRIES
+from symgrad.budgets import (
+    DOMAIN_WORK,
+    WITNESS_INTEGERS,
+    WITNESS_TRIES,
+    ZERO_POSITIONS,
+    ZERO_TRIES,
+)
+from symgrad.ir.graph import Node, ancestors
 from symgrad.proof.judge.domain_text import condition_about
 from symgrad.proof.judge.families import DIGITS, Families, inside
 from symgrad.proof.normal import atoms as kinds
@@ -28,6 +37,8 @@ from symgrad.proof.normal.context import Obligation, Proof, Requirement
 from symgrad.proof.normal.facts import HOT, Facts
 from symgrad.proof.normal.numeric import Enclosure, Evaluation, NotEvaluable
 from symgrad.proof.normal.poly import Poly, of_atom
+from symgrad.proof.oracle.numbers import Precise
+from symgrad.proof.oracle.values import DomainError, Evaluator
 from symgrad.proof.report.records import Condition
 from symgrad.proof.words.polytext import PolyText
 
@@ -134,6 +145,99 @@ def _nonzero_at(
         return True if evaluable else None
     finally:
         mpmath.iv.dps = saved
+
+
+def vanishes_in_part(
+    base: Poly, required: Iterable[Requirement], facts: Facts, leaves: Mapping[str, Node]
+) -> bool:
+    """Is it 0 at some points that are drawn, and not at others, as ``x.abs() - x`` is?
+
+    No point that is drawn lies on a null set of the reals, so that the zeros have inner points;
+    integers are left aside.  Points at which what is required does not hold do not count.
+    ``leaves``: the nodes that names stand for.
+    """
+    cut = {name: leaves[name] for name in _sorts_in(base) if name in leaves}
+    inputs = [node for node in ancestors([*cut.values()]) if node.op == "input"]
+    if not all(node.dtype.is_float for node in inputs):
+        return False
+    if any(sort != "real" for sort in _sorts_in(base).values()):
+        return False
+    needed = [one for one in required if one.relation in _HOLDS]
+    own = {name for node in inputs for size in node.shape for name in size.sizes}
+    sizes = next(_size_choices(sorted(own.union(_size_names(base, facts))), facts))
+    computed = partial(_computed, cut, Evaluator([*cut.values()]), sizes)
+    free = sorted(base.free, key=lambda v: v.key)
+    saved, mpmath.iv.dps = mpmath.iv.dps, DIGITS
+    try:
+        return any(
+            _is_mixed(base, needed, facts, sizes, dict(zip(free, position, strict=True)), computed)
+            for position in _positions(free, sizes, facts, None)[:ZERO_POSITIONS]
+        )
+    finally:
+        mpmath.iv.dps = saved
+
+
+Drawn = Callable[[str, tuple[int, ...]], Any]
+"""An element of a tensor."""
+_HOLDS: dict[str, Callable[[Any], bool]] = {
+    ">": lambda value: value.b > 0,
+    ">=": lambda value: value.b >= 0,
+    "!=": lambda value: 0 not in value,
+}
+
+
+def _is_mixed(
+    base: Poly, needed: Sequence[Requirement], facts: Facts, sizes: dict[str, int],
+    indices: dict[Atom, int], computed: Callable[[Elements], Drawn],
+) -> bool:  # fmt: skip
+    sorts, seen = _sorts_in(base), set[bool]()
+    for seed in range(ZERO_TRIES):
+        try:
+            elements = computed(Elements(facts, sizes, seed, sorts))
+            point = Evaluation(sizes, elements, indices, Enclosure())
+            zero = 0 in mpmath.iv.mpf(point.value(base))
+            if zero and not all(_may_hold(one, point) for one in needed):
+                continue
+        except (NotEvaluable, DomainError, KeyError, ArithmeticError, ValueError, IndexError):
+            continue
+        seen.add(zero)
+        if len(seen) > 1:
+            return True
+    return False
+
+
+def _computed(
+    cut: Mapping[str, Node], program: Evaluator, sizes: dict[str, int], drawn: Elements
+) -> Drawn:
+    """The elements of inputs as they are drawn, and those of nodes computed of these."""
+    feeds = {}
+    for node in program.nodes:
+        if node.op == "input":
+            shape, name = tuple(size.at(sizes) for size in node.shape), str(node.attributes["name"])
+            feeds[name] = np.empty(shape, dtype=object)
+            for at in np.ndindex(*shape):
+                feeds[name][at] = mpmath.mpf(drawn(name, at).mid)
+    with mpmath.workdps(DIGITS):
+        values = program.run(Precise(lambda number: mpmath.mpf(repr(number))), feeds, sizes)
+
+    def element(tensor: str, at: tuple[int, ...]) -> Any:
+        if tensor not in cut:
+            return drawn(tensor, at)
+        return mpmath.iv.mpf(values[cut[tensor]][at]) + mpmath.iv.mpf([-_ROUNDED, _ROUNDED])
+
+    return element
+
+
+_ROUNDED = 1e-24
+"""By how much a number that is computed with ``DIGITS`` digits may be off."""
+
+
+def _may_hold(one: Requirement, point: Evaluation) -> bool:
+    """Does it hold at a point, as far as its indices are known there?"""
+    try:
+        return _HOLDS[one.relation](mpmath.iv.mpf(point.value(one.poly)))
+    except (NotEvaluable, KeyError):
+        return False
 
 
 def _positions(
