@@ -22,7 +22,7 @@ class Weighted(sg.Function):
     @staticmethod
     def backward(ctx: Any, g: Any, h: Any) -> Any:
         (y,) = ctx.saved_tensors
-        return ctx.alpha * y * (g - (g * y).sum(-1, keepdim=True)) + ctx.k * h
+        return ctx.alpha * y * (g - (g * y).sum(-1, keepdim=True)) + ctx.k * h, None
 
 
 class Rows(sg.Function):
