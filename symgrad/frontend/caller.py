@@ -36,7 +36,7 @@ _TRACING = "symgrad.frontend.case"
 """The module that calls forward and backward."""
 _CACHING = ("einops.",)
 """Libraries that keep results by sizes, and do without where a size has no hash."""
-_BETWEEN = ("abc", "symgrad.tensor.methods")
+_BETWEEN = ("abc", "symgrad.frontend.conversions", "symgrad.tensor.methods")
 """Modules that ask on behalf of their callers."""
 
 

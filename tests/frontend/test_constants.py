@@ -21,6 +21,8 @@ TEXTS = [
     "sg.eye(3, dtype=sg.int64).nonzero() + i.sum()",
     "sg.ones(2, 2).triu().nonzero()[:, 1]",
     "x * float(sg.tensor(0.1, dtype=sg.float32))",
+    "x * float(sg.tensor(0.1, dtype=sg.float32) * 3)",
+    "x * int(i.sum())",
     "j.unsqueeze(-1) >> sg.arange(3) & 1",
     "1 << sg.tensor([0, 3, 5])",
     "x * (2.0 if sg.tensor(8.0).log2() > 2.5 else 3.0)",
@@ -28,10 +30,8 @@ TEXTS = [
     "(j - 3).to(sg.int32) & sg.tensor([[12]])",
 ]
 UNKNOWN = [
-    "x * int(i.sum())",  # of an input
     "x * int(sg.tensor(8.0).log2())",  # another library may round it down
     "x * int(sg.tensor([0.1, 1e8], dtype=sg.float32).sum())",  # the order of the sum matters
-    "x * float(sg.tensor(0.1, dtype=sg.float32) * 3)",  # another number in float64
     "x * (2.0 if sg.tensor([0.1] * 10).sum() == 1 else 3.0)",
     "x * (2.0 if sg.tensor(2.0**24, dtype=sg.float32) + 1 == 2**24 + 1 else 3.0)",
     "x * (2.0 if sg.tensor(8.0).log2().floor() == 3 else 3.0)",

@@ -25,7 +25,7 @@ def scaled(ctx: Any, x: Any, alpha: float = 1.5) -> Any:
 
 
 def test_a_default_is_a_symbol() -> None:
-    found = verdict(scaled, lambda ctx, g: g * ctx.alpha)
+    found = verdict(scaled, lambda ctx, g: (g * ctx.alpha, None))
     assert found.stated == "PROVED for all real alpha"
     assert found.to_dict()["quantified"] == ["all real alpha"]
     assert "for all real alpha" in str(found)
@@ -36,13 +36,13 @@ def test_a_default_is_a_symbol() -> None:
 def test_what_is_wrong_for_a_number_of_the_sign_of_the_default_is_refuted(
     factor: Callable[[Any], Any],
 ) -> None:
-    found = verdict(scaled, lambda ctx, g: g * factor(ctx.alpha))
+    found = verdict(scaled, lambda ctx, g: (g * factor(ctx.alpha), None))
     assert found.stated == "REFUTED for alpha = 0.5"
     assert "with the defaults it is PROVED for alpha = 1.5" in found.notes
 
 
 def test_what_is_wrong_for_numbers_of_the_other_sign_is_a_condition() -> None:
-    found = verdict(scaled, lambda ctx, g: g * (ctx.alpha**2) ** 0.5)
+    found = verdict(scaled, lambda ctx, g: (g * (ctx.alpha**2) ** 0.5, None))
     assert found.stated == "PROVED for all real alpha > 0"
     assert [str(one) for one in found.conditions] == ["alpha > 0"]
 
@@ -72,7 +72,7 @@ def test_a_value_that_is_stated_or_the_only_one_is_no_condition() -> None:
             raise ValueError("alpha has to be 1.5")
         return x * alpha
 
-    assert not verdict(only, lambda ctx, g: g * 1.5).conditions
+    assert not verdict(only, lambda ctx, g: (g * 1.5, None)).conditions
     stated = verdict(scaled, lambda ctx, g: (g * 1.5, None), static={"alpha": 1.5})
     assert stated.stated == "PROVED for alpha = 1.5"
     assert not stated.conditions
@@ -83,7 +83,7 @@ def test_a_value_that_is_stated_or_the_only_one_is_no_condition() -> None:
 )
 def test_a_call_in_which_the_number_is_0_is_no_null_set(factor: Callable[[Any], Any]) -> None:
     """[rule: plain-number]."""
-    found = verdict(scaled, lambda ctx, g: g * factor(ctx.alpha))
+    found = verdict(scaled, lambda ctx, g: (g * factor(ctx.alpha), None))
     assert found.stated == "PROVED for all real alpha with alpha < 0 or alpha > 0"
 
 
@@ -129,9 +129,9 @@ def test_a_region_is_what_the_program_does_not_tell_apart() -> None:
         return x * slope
 
     def backward(ctx: Any, g: Any) -> Any:
-        return g * ctx.slope if ctx.slope <= 2.5 else g
+        return (g * ctx.slope if ctx.slope <= 2.5 else g), None
 
-    found = verdict(forward, lambda ctx, g: g * ctx.slope)
+    found = verdict(forward, lambda ctx, g: (g * ctx.slope, None))
     assert found.stated == "PROVED for all real slope >= 0"
     assert [str(one) for one in found.conditions] == ["slope >= 0"]
     assert verdict(forward, backward).stated == "REFUTED for slope = 3.5"
@@ -161,22 +161,22 @@ def test_a_number_that_python_asks_for_is_judged_at_a_few(
         except BaseException:
             return 7
 
-    assert verdict(scaled, lambda ctx, g: g * quiet(ctx.alpha)).stated == said
+    assert verdict(scaled, lambda ctx, g: (g * quiet(ctx.alpha), None)).stated == said
 
 
 def test_the_other_sides_of_comparisons_are_judged_too() -> None:
     def among(ctx: Any, g: Any) -> Any:
-        return g * (ctx.alpha if ctx.alpha in (1.5, 2) else 7)
+        return g * (ctx.alpha if ctx.alpha in (1.5, 2) else 7), None
 
     assert verdict(scaled, among).stated == "REFUTED for alpha = 0.5"
 
     def signs(ctx: Any, g: Any) -> Any:
         if ctx.alpha > 0:
-            return g * ctx.alpha
-        return g * 0 if ctx.alpha == 0 else ctx.alpha * g
+            return g * ctx.alpha, None
+        return (g * 0 if ctx.alpha == 0 else ctx.alpha * g), None
 
     assert verdict(scaled, signs).stated == "PROVED for all real alpha"
-    wrong = verdict(scaled, lambda ctx, g: g * ctx.alpha if ctx.alpha >= 0 else -g)
+    wrong = verdict(scaled, lambda ctx, g: (g * ctx.alpha if ctx.alpha >= 0 else -g, None))
     assert wrong.stated == "PROVED for all real alpha >= 0"
     assert any("alpha < 0 it is REFUTED" in note and "alpha = -" in note for note in wrong.notes)
 
@@ -190,7 +190,11 @@ def test_two_numbers_split_into_boxes() -> None:
         return g * (ctx.a if ctx.a > 0 else 2) * (ctx.b if ctx.b > 0 else 3), None, None
 
     def wrong(ctx: Any, g: Any) -> Any:
-        return g * (ctx.a if ctx.a > 0 or ctx.b <= 0 else 2) * (ctx.b if ctx.b > 0 else 3), None
+        return (
+            g * (ctx.a if ctx.a > 0 or ctx.b <= 0 else 2) * (ctx.b if ctx.b > 0 else 3),
+            None,
+            None,
+        )
 
     assert verdict(forward, right).stated == "PROVED for all real a, all real b"
     found = verdict(forward, wrong)
@@ -215,13 +219,15 @@ def test_what_a_kink_has_is_not_said_for_one_value() -> None:
 
 
 def test_what_is_not_proved_at_the_default_may_be_elsewhere() -> None:
-    found = verdict(scaled, lambda ctx, g: 2 * g if ctx.alpha > 0 else g * ctx.alpha)
+    found = verdict(scaled, lambda ctx, g: (2 * g if ctx.alpha > 0 else g * ctx.alpha, None))
     assert found.stated == "REFUTED for alpha = 1.5"
     assert "for alpha <= 0 it is PROVED" in found.notes
 
 
 def test_isinstance_answers_as_for_a_float() -> None:
-    found = verdict(scaled, lambda ctx, g: g * (ctx.alpha if isinstance(ctx.alpha, float) else 7))
+    found = verdict(
+        scaled, lambda ctx, g: (g * (ctx.alpha if isinstance(ctx.alpha, float) else 7), None)
+    )
     assert found.stated == "PROVED for all real alpha"
 
 
@@ -248,7 +254,7 @@ def test_an_integer_keeps_the_dtype_of_integers() -> None:
 
     def backward(ctx: Any, g: Any) -> Any:
         (rows,) = ctx.saved_tensors
-        return g * 2 if not rows.dtype.is_float else g
+        return (g * 2 if not rows.dtype.is_float else g), None
 
     assert verdict(forward, backward).stated == "PROVED for k = 0 or 1 or 2 or 4"
 
