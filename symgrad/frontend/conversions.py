@@ -98,7 +98,7 @@ def _changed_by_one(function: FunctionType) -> bool:
     """Give a function the code that keeps numbers symbolic, unless it is its own."""
     own, depth = _changed.get(id(function), (function.__code__, 0))
     names = frozenset(_KEEPING.keys() - function.__globals__.keys())
-    new = _keeping(own, names)  # others of the same names are the module's
+    new = _keeping(own, names, own.co_filename)  # others of the same names are the module's
     if new is own:
         return False
     _changed[id(function)] = own, depth + 1
@@ -107,10 +107,13 @@ def _changed_by_one(function: FunctionType) -> bool:
 
 
 @functools.lru_cache(maxsize=4096)
-def _keeping(code: CodeType, names: frozenset[str]) -> CodeType:
-    """The code, and that inside of it, with calls that keep numbers symbolic."""
+def _keeping(code: CodeType, names: frozenset[str], file: str) -> CodeType:
+    """The code, and that inside of it, with calls that keep numbers symbolic.
+
+    ``file``: that of the code, which is equal to such code of another file.
+    """
     consts = tuple(
-        _keeping(one, names) if isinstance(one, CodeType) else one for one in code.co_consts
+        _keeping(one, names, file) if isinstance(one, CodeType) else one for one in code.co_consts
     )
     called = [
         one for one in dis.get_instructions(code)

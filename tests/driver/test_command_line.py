@@ -485,6 +485,13 @@ def test_file_names_need_not_be_text(tmp_path: Path) -> None:
     assert manifest["ops"]["square"]["file"].endswith("wr\udc80ng.py")
 
 
+def test_of_files_with_the_same_text_each_is_named(tmp_path: Path) -> None:
+    sarif = tmp_path / "out.sarif"
+    for name in ("one.py", "other.py"):
+        run("verify", written(tmp_path / name, ""), "--shapes", "n", "--sarif", str(sarif))
+        assert f"/{name}" in sarif.read_text(encoding="utf-8")
+
+
 def test_the_error_of_a_refused_report_holds_it(wrong: Path) -> None:
     from symgrad import verify
     from symgrad.errors import NotProvedError
