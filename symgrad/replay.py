@@ -248,7 +248,7 @@ def _beside(request: Request, point: CounterexampleReport) -> list[tuple[str, An
     return [
         (name, Given(_filled(value.dtype, value.shape, {}), str(value.dtype)))
         if isinstance(value, TensorType) else (name, value)
-        for name, default in (_names(request, known) if known else ())
+        for name, default in (_names(request, known, {*known}) if known else ())
         for value in (known.get(name, default),)
     ]  # fmt: skip
 
@@ -288,7 +288,9 @@ def _arguments(
     numbers = {*case.plain} | {one.name for one in request.assumptions if one.kind == "plain"}
     known = {one.name: one for one in request.arguments}
     found: list[tuple[str, Any]] = []
-    for name, default in _names(request, known):
+    passed = {one.name for one in request.by_place[: request.passed]}
+    passed |= {one.name for one in request.arguments if one.keyword}
+    for name, default in _names(request, known, passed):
         one = known.get(name)
         value: Any = default if one is None else one.value
         if name in point.inputs:
@@ -306,7 +308,9 @@ def _arguments(
     return found
 
 
-def _names(request: Request, known: Mapping[str, Any]) -> Sequence[tuple[str, Any]]:
+def _names(
+    request: Request, known: Mapping[str, Any], passed: set[str]
+) -> Sequence[tuple[str, Any]]:
     """The names and defaults of what is passed, up to the last argument that is not a default."""
     every: list[tuple[str, Any]] = []
     for one in parameters(request.function):
@@ -315,8 +319,6 @@ def _names(request: Request, known: Mapping[str, Any]) -> Sequence[tuple[str, An
             every += [(name, None) for name in known if several.fullmatch(name)]
         elif one.kind is not one.VAR_KEYWORD:
             every.append((one.name, one.default))
-    passed = {one.name for one in request.by_place[: request.passed]}
-    passed |= {name for name, one in known.items() if one.keyword}
     while every and every[-1][0] not in passed:
         every.pop()
     return every

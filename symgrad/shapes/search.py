@@ -1661,7 +1661,7 @@ class _Search:
             return self.ending
         if self.first is not None:
             found = as_symgrad_error(self.first, f"{cls.__name__}: forward")
-            limited = is_limit(found) and len({*self.errors.values()}) == 1
+            limited = isinstance(found, SelectedShapeError) and len({*self.errors.values()}) == 1
             if (self.alike or limited) and not refuses_sizes(found):
                 return found
         if self.missing is not None:  # no shapes help

@@ -103,7 +103,6 @@ REFUSED = {
     "pointer": "x.data_ptr(); return x",
     "storage": "x.untyped_storage(); return x",
     "array": "x.numpy(); return x",
-    "value": "return x * float(x.sum())",
     "value of a number": "return x * round(x.sum().item())",
     "branch": "return x if x.sum() > 0 else -x",
     "complex": "return torch.view_as_real(torch.fft.fft(x)).sum() + x",
