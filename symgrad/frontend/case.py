@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 from symgrad.errors import Location, ProtocolError, SymgradError, is_limit
 from symgrad.frontend import gradients
@@ -264,6 +264,9 @@ def _case(
     return initialised(case)
 
 
+_Followed = TypeVar("_Followed")
+
+
 def trace_beside(
     request: Request, facts: SizeFacts, answers: Mapping[str, bool], other: Request,
     sizes: Mapping[str, int], same: tuple[tuple[str, ...], ...], *, caller: FrameType, dtype: str,
@@ -312,7 +315,7 @@ def trace_shown(
     return _followed(run)
 
 
-def _followed(run: Callable[[bool], OtherCall]) -> OtherCall:
+def _followed(run: Callable[[bool], _Followed]) -> _Followed:
     """What a run gives, with histories if it has to follow them."""
     try:
         return run(False)
@@ -388,16 +391,14 @@ def trace_after(
     ``between``: it comes between forward and backward.
     Raises what forward raises, and NeedsDecision.
     """
-    run = partial(_after, request, facts, answers, earlier, caller=caller, between=between)
-    try:
-        return run(follow=False)
-    except NeedsHistories:
-        return run(follow=True)
+    return _followed(
+        partial(_after, request, facts, answers, earlier, caller=caller, between=between)
+    )
 
 
 def _after(
-    request: Request, facts: SizeFacts, answers: Mapping[str, bool], earlier: Request | None, *,
-    caller: FrameType, between: bool, follow: bool,
+    request: Request, facts: SizeFacts, answers: Mapping[str, bool], earlier: Request | None,
+    follow: bool, *, caller: FrameType, between: bool,
 ) -> FunctionCase | None:  # fmt: skip
     def called() -> bool:
         if earlier is None:
@@ -416,10 +417,7 @@ def _after(
         begun = _forward_of(first)
         if between and not called():
             return None
-        found, problem = _backward_of(first, begun)
-        with activate(first.session):
-            case = _case(first, begun, found, problem, ())
-            return _unmarked(case) if follow else case
+        return _called(first, begun, _backward_of(first, begun), follow)
 
 
 def _forward_of(run: _Run) -> list[_Cotangent]:
