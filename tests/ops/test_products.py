@@ -303,3 +303,13 @@ def test_a_product_of_subnormal_numbers_is_zero(linear: tuple[Any, Any]) -> None
     op, dtype = linear
     x = np.full((100, 90), np.finfo(dtype).tiny / 2, dtype)
     np.testing.assert_array_equal(op(x, np.ones((80, 90), dtype)), 0)
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O3"])
+def test_what_multiplies_no_matrices_needs_no_blas(tmp_path: Path, level: str) -> None:
+    source, library = tmp_path / "plain.c", tmp_path / "plain.so"
+    text = prelude() + "int plain(void);\nint plain(void) { return 7; }\n"
+    source.write_text(text, encoding="utf-8")
+    words = [*find_compiler().command, level, "-Wall", "-Wextra", "-Werror", *ARITHMETIC]
+    subprocess.run([*words, "-shared", "-fPIC", str(source), "-lm", "-o", str(library)], check=True)
+    assert ctypes.CDLL(str(library)).plain() == 7
