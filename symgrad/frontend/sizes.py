@@ -144,7 +144,7 @@ def size_text(shape: Iterable[Any]) -> str:
 
 
 class _Symbolic:
-    """What symbolic integers and floats share: arithmetic that gives a float."""
+    """What symbolic integers and floats share: comparisons, and arithmetic that gives a float."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """An object of the class that the trace in progress has for it."""
@@ -193,6 +193,36 @@ class _Symbolic:
 
     def __rtruediv__(self, other: Any) -> Any:
         return _float("div", other, self)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    def _compare(self, relation: str, other: Any) -> bool:
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        return self._compare("==", other)
+
+    def __ne__(self, other: object) -> bool:
+        return self._compare("!=", other)
+
+    def __lt__(self, other: Any) -> bool:
+        return self._compare("<", other)
+
+    def __le__(self, other: Any) -> bool:
+        return self._compare("<=", other)
+
+    def __gt__(self, other: Any) -> bool:
+        return self._compare(">", other)
+
+    def __ge__(self, other: Any) -> bool:
+        return self._compare(">=", other)
+
+    def __bool__(self) -> bool:
+        return self._compare("!=", 0)
 
     def sqrt(self) -> SymFloat:
         """The square root; NumPy and math call it by this name."""
@@ -279,9 +309,6 @@ class SymInt(_Symbolic):
         observed(f"the hash of the size {self.dim} is asked for, as sets and dictionaries do")
         return hash(self.dim)
 
-    def __bool__(self) -> bool:
-        return current().truth(self.dim, "!=", 0)
-
     def __floor__(self) -> SymInt:
         return self
 
@@ -367,12 +394,6 @@ class SymInt(_Symbolic):
     def __rmod__(self, other: Any) -> Any:
         return _integer(other, self, lambda a, b: a % b, "mod")
 
-    def __divmod__(self, other: Any) -> Any:
-        return self // other, self % other
-
-    def __rdivmod__(self, other: Any) -> Any:
-        return other // self, other % self
-
     def __pow__(self, other: Any, modulo: Any = None) -> Any:
         if isinstance(other, int) and 0 <= other <= MOST_FACTORS:
             power = as_size(dims.product([self.dim] * other))
@@ -391,24 +412,6 @@ class SymInt(_Symbolic):
             if other == 0:
                 return other ** self._compared_with_zero()
         return _float("pow", other, self)
-
-    def __eq__(self, other: object) -> bool:
-        return self._compare("==", other)
-
-    def __ne__(self, other: object) -> bool:
-        return self._compare("!=", other)
-
-    def __lt__(self, other: Any) -> bool:
-        return self._compare("<", other)
-
-    def __le__(self, other: Any) -> bool:
-        return self._compare("<=", other)
-
-    def __gt__(self, other: Any) -> bool:
-        return self._compare(">", other)
-
-    def __ge__(self, other: Any) -> bool:
-        return self._compare(">=", other)
 
     def _compared_with_zero(self) -> int:
         """1, 0 or -1."""
@@ -632,12 +635,6 @@ class SymFloat(_Symbolic):
     def __rmod__(self, other: Any) -> Any:
         return _float("mod", other, self)
 
-    def __divmod__(self, other: Any) -> Any:
-        return self // other, self % other
-
-    def __rdivmod__(self, other: Any) -> Any:
-        return other // self, other % self
-
     def __add__(self, other: Any) -> Any:
         return _float("add", self, other)
 
@@ -676,27 +673,6 @@ class SymFloat(_Symbolic):
     def __hash__(self) -> int:
         observed("the hash of a number made of sizes is asked for")
         return object.__hash__(self)
-
-    def __lt__(self, other: Any) -> bool:
-        return self._compare("<", other)
-
-    def __le__(self, other: Any) -> bool:
-        return self._compare("<=", other)
-
-    def __gt__(self, other: Any) -> bool:
-        return self._compare(">", other)
-
-    def __ge__(self, other: Any) -> bool:
-        return self._compare(">=", other)
-
-    def __eq__(self, other: object) -> bool:
-        return self._compare("==", other)
-
-    def __ne__(self, other: object) -> bool:
-        return self._compare("!=", other)
-
-    def __bool__(self) -> bool:
-        return self._compare("!=", 0)
 
 
 class ValuedNumber(SymFloat):
