@@ -51,7 +51,7 @@ elementwise(
 elementwise(
     "div", numpy=np.divide, sympy=lambda sp, x, y: x / y, c=Infix("/"), cost=0.10,
     program="{0} / {1}", code="{0} / {1}", domain=(Constraint("nonzero", lambda sp, x, y: y),),
-    vjp=lambda g, out, x, y: (g / y, -(g * out / y)), latex=r"\frac{{{0}}}{{{1}}}",
+    vjp=lambda g, out, x, y: (g / y, -(g / y * out)), latex=r"\frac{{{0}}}{{{1}}}",
 )  # fmt: skip
 elementwise(
     "neg", numpy=np.negative, sympy=lambda sp, x: -x, c=Template("-{0}"), takes=number,
