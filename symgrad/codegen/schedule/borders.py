@@ -23,6 +23,9 @@ from symgrad.ir.dim import Axis, Dim
 from symgrad.ir.expr import Call, Expr, postorder
 
 
+_FEW = 8  # places that are computed one by one
+
+
 @dataclass(frozen=True)
 class Borders:
     """From ``low`` up to ``high`` along ``lane``, all ``conditions`` hold."""
@@ -31,6 +34,12 @@ class Borders:
     low: Dim
     high: Dim
     conditions: frozenset[Expr]
+
+    @property
+    def few(self) -> bool:
+        """Are surely few places before and behind?"""
+        counts = (self.low, self.lane.extent - self.high)
+        return all(Dim.of(_FEW).at_least(count) for count in counts)
 
 
 def find_borders(rows: Rows, storage: Storage) -> Borders | None:

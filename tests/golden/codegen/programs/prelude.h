@@ -97,8 +97,13 @@ static inline void product_f64(int a_form, int b_form, int64_t m, int64_t n, int
 /* In products of matrices, subnormal numbers count as 0: with them processors help themselves with
  * microcode, which takes 25 times as long.  The mode is for the BLAS alone: no compiler moves
  * arithmetic into a function that stands apart. */
-#if defined(__GNUC__) && defined(__x86_64__)
+#if defined(__GNUC__) && defined(__OPTIMIZE__)
 #define SYMGRAD_APART __attribute__((noinline, unused)) static
+#else
+#define SYMGRAD_APART static inline
+#endif
+
+#if defined(__GNUC__) && defined(__x86_64__)
 enum { symgrad_flushes = 1 };
 
 /* Returns the mode that was: what is subnormal is 0, read or made; no operation was invalid. */
@@ -117,7 +122,6 @@ static inline int symgrad_unflush(unsigned mode)
     return noted & 1u;
 }
 #else
-#define SYMGRAD_APART static inline
 enum { symgrad_flushes = 0 };
 
 static inline unsigned symgrad_flush(void)
