@@ -529,13 +529,19 @@ def _indices(call: ast.Call) -> set[str]:
 
 
 def _under_windows(call: ast.Call) -> dict[str, int]:
-    """``conv2d(x, w, b)`` says that x and w have four axes, and b one; a pooling says it of x."""
+    """``conv2d(x, w, b)`` says that x and w have four axes, and b one; a pooling says it of x.
+
+    ``grid_sample(x, grid)`` says it of both.
+    """
     name = getattr(call.func, "attr", getattr(call.func, "id", ""))
     match = re.fullmatch(r"(?:conv(?:_transpose)?|((?:max|avg)_pool))([123])d", name)
-    if not match:
+    if match:
+        axes = int(match[2]) + 2
+        ranks = {"input": axes} if match[1] else {"input": axes, "weight": axes, "bias": 1}
+    elif name == "grid_sample":
+        ranks = {"input": 4, "grid": 4}
+    else:
         return {}
-    axes = int(match[2]) + 2
-    ranks = {"input": axes} if match[1] else {"input": axes, "weight": axes, "bias": 1}
     given = [*zip(ranks, call.args, strict=False), *((one.arg, one.value) for one in call.keywords)]
     return {
         own: ranks[what] for what, part in given if what in ranks for own in sorted(_names(part))

@@ -57,6 +57,15 @@ def _pooling() -> Iterator[Case]:
     yield "interpolate", ["b c 2*n"], {"scale_factor": 3, "mode": "nearest"}, _sizes(b=1, c=2, n=2)
     yield "interpolate", ["b c 6"], {"size": 3, "mode": "area"}, _sizes(b=1, c=2)
     yield "interpolate", ["b c 6"], {"size": 2}, _sizes(b=1, c=2)
+    yield "interpolate", ["b c n"], {"scale_factor": 2, "mode": "linear"}, _sizes(b=1, c=2, n=1)
+    for corners in (False, True):
+        how = {"size": (3, 7), "mode": "bilinear", "align_corners": corners}
+        yield "interpolate", ["b c n m"], how, _sizes(b=1, c=1, n=2, m=5)
+        how = {"scale_factor": 3, "mode": "trilinear", "align_corners": corners}
+        yield "interpolate", ["b c n 1 m"], how, _sizes(b=1, c=1, n=1, m=2)
+        for mode, beyond in itertools.product(("bilinear", "nearest"), ("zeros", "border")):
+            how = {"mode": mode, "padding_mode": beyond, "align_corners": corners}
+            yield "grid_sample", ["b c n m", "b k l 2"], how, _sizes(b=1, c=2, n=3, m=2, k=4, l=3)
     how = {"output_size": (5, 6), "kernel_size": (2, 3), "padding": 1, "stride": (1, 2)}
     yield "fold", ["b 6*c 18"], how, _sizes(b=1, c=2)
 
@@ -115,7 +124,9 @@ def _spread(x: Any, *bias: Any, **how: Any) -> Any:
     (lambda x: sg.conv2d(x, x[..., ::2, :]), "gone through"),
     (lambda x: sg.avg_pool2d(x, 2, ceil_mode=True), "ceil_mode"),
     (lambda x: sg.interpolate(x, scale_factor=1.5), "fraction"),
-    (lambda x: sg.interpolate(x, scale_factor=2, mode="bilinear"), "bilinear"),
+    (lambda x: sg.interpolate(x, scale_factor=2, mode="bicubic"), "bicubic"),
+    (lambda x: sg.grid_sample(x, x[..., :2], padding_mode="reflection"), "reflection"),
+    (lambda x: sg.grid_sample(x, x[0], align_corners=True), "images of two axes"),
     (lambda x: sg.max_pool2d(x.long(), 2), "takes floats"),
     (lambda x: sg.conv2d(x[0, 0], x), "takes 3 or 4 axes"),
     (lambda x: sg.avg_pool2d(x, 2, stride=0), "stride is at least 1"),

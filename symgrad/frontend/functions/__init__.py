@@ -27,6 +27,7 @@ from symgrad.frontend.functions import (  # noqa: F401
     pooling,
     products,
     reductions,
+    resampling,
     scans,
     selecting,
     sorting,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -21,10 +23,10 @@ from symgrad.frontend.functions.comparisons import (
 )
 from symgrad.frontend.functions.creation import arange, filled
 from symgrad.frontend.functions.gathering import gather
-from symgrad.frontend.functions.joining import cat, flip
+from symgrad.frontend.functions.joining import cat, flip, pad
 from symgrad.frontend.functions.mathematics import absolute, clamp, clamp_min
-from symgrad.frontend.functions.movement import axis_of, expand, movedim, permute, share
-from symgrad.frontend.functions.products import bmm
+from symgrad.frontend.functions.movement import axis_of, expand, movedim, permute, reshape, share
+from symgrad.frontend.functions.products import bmm, einsum, matmul
 from symgrad.frontend.functions.reductions import (
     Extremum,
     amax,
@@ -32,6 +34,7 @@ from symgrad.frontend.functions.reductions import (
     argmax,
     argmin,
     finite_shift,
+    mean,
     norm,
     sum,
 )
@@ -70,6 +73,23 @@ def fmin(input: Tensor, other: Tensor) -> Tensor:
 def copysign(input: Tensor, other: Any) -> Tensor:
     """The size of one with the sign of the other."""
     return elementwise("copysign", input, other, floats=True)
+
+
+@operation("sinc", inplace=True, elementwise=True)
+def sinc(input: Any) -> Tensor:
+    """``sin(πx) / (πx)``, and 1 at 0."""
+    x = elementwise("add", input, 0.0, floats=True)
+    zero = elementwise("eq", x, 0)
+    angle = mul(where(zero, 1.0, x), math.pi)
+    return where(zero, 1.0, div(elementwise("sin", angle), angle))
+
+
+@operation("signbit", elementwise=True)
+def signbit(input: Any) -> Tensor:
+    """Whether the sign is negative, that of a zero too."""
+    if not as_tensor(input).dtype.is_float:
+        return elementwise("lt", input, 0)
+    return elementwise("lt", elementwise("copysign", 1.0, input), 0)
 
 
 @operation("isclose", elementwise=True)
@@ -281,6 +301,21 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
     return result
 
 
+@operation("block_diag", method=False)
+def block_diag(*tensors: Any) -> Tensor:
+    """Matrices along the diagonal of a larger one; a vector is a row."""
+    blocks = [as_tensor(one) for one in tensors]
+    if any(one.ndim > 2 for one in blocks) or not blocks:
+        raise OperationCallError("block_diag takes matrices, vectors and numbers", location=here())
+    blocks = [reshape(one, *(1,) * (2 - one.ndim), *one.shape) for one in blocks]
+    width = functools.reduce(operator.add, (one.shape[1] for one in blocks))
+    rows, before = [], as_size(Dim.of(0))
+    for one in blocks:
+        rows.append(pad(one, (before, width - before - one.shape[1])))
+        before = before + one.shape[1]
+    return cat(rows)
+
+
 # -- products
 
 
@@ -290,6 +325,47 @@ def addbmm(
 ) -> Tensor:
     """``beta * input + alpha * (sum of batch1 @ batch2)``."""
     return add(mul(input, beta), mul(sum(bmm(batch1, batch2), 0), alpha))
+
+
+@operation("bilinear", method=False)
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Any = None) -> Tensor:
+    """``x₁ᵀ W x₂`` for each matrix of the weight."""
+    found = einsum("...i,kij,...j->...k", input1, weight, input2)
+    return found if bias is None else add(found, bias)
+
+
+@operation("chain_matmul", method=False)
+def chain_matmul(*matrices: Any) -> Tensor:
+    """The product of matrices."""
+    found: Tensor = functools.reduce(matmul, matrices)
+    return found
+
+
+# -- statistics
+
+
+@operation("cov")
+def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
+    """The covariances of the rows."""
+    if fweights is not None or aweights is not None:
+        raise UnsupportedOpError("cov takes no weights", location=here())
+    source = as_tensor(input)
+    if source.ndim > 2 or not source.dtype.is_float:
+        raise UnsupportedOpError("cov takes floats of one or two axes", location=here())
+    rows = source.reshape(1, -1) if source.ndim < 2 else source
+    less = sub(rows, mean(rows, 1, True))
+    found: Tensor = div(matmul(less, less.t()), rows.shape[1] - correction).squeeze()
+    return found
+
+
+@operation("corrcoef")
+def corrcoef(input: Any) -> Tensor:
+    """The covariances of the rows over their standard deviations."""
+    found = cov(input)
+    if not found.ndim:
+        return div(found, found)
+    size = elementwise("sqrt", found.diagonal())
+    return clamp(div(div(found, size.unsqueeze(1)), size.unsqueeze(0)), -1, 1)
 
 
 # -- medians: the lower of the two middle elements, as in torch

@@ -407,9 +407,16 @@ def _known_remainder(value: int, whole: Dim) -> Dim:
 
 @operation("pad", method=False)
 def pad(input: Any, pad: Sequence[Any], mode: str = "constant", value: Any = None) -> Tensor:
-    """A number (0) before and behind the axes, given in pairs from the last axis on."""
-    if mode != "constant":
-        raise UnsupportedOpError(f"pad has no mode {mode!r}, only 'constant'", location=here())
+    """A number (0) before and behind the axes, given in pairs from the last axis on.
+
+    Other modes repeat what is there: the edges (``replicate``), what lies behind them, backwards
+    (``reflect``), or at the other end (``circular``).
+    """
+    if mode not in ("constant", *_REPEATED):
+        raise UnsupportedOpError(
+            f"pad has no mode {mode!r}", location=here(),
+            hint=f"there are constant, {', '.join(_REPEATED)}",
+        )  # fmt: skip
     tensor = as_tensor(input)
     if len(pad) % 2:
         raise OperationCallError("Padding length must be divisible by 2", location=here())
@@ -421,8 +428,52 @@ def pad(input: Any, pad: Sequence[Any], mode: str = "constant", value: Any = Non
     for number in range(len(pad) // 2):
         axis = tensor.ndim - 1 - number
         before, behind = as_dim(pad[2 * number]), as_dim(pad[2 * number + 1])
-        tensor = _padded(tensor, axis, before, behind, 0 if value is None else value)
+        if mode == "constant":
+            tensor = _padded(tensor, axis, before, behind, 0 if value is None else value)
+        else:
+            tensor = _repeated(mode, tensor, axis, before, behind)
     return fresh(tensor.node)
+
+
+_REPEATED = ("replicate", "reflect", "circular")
+
+
+def _repeated(mode: str, tensor: Tensor, axis: int, before: Dim, behind: Dim) -> Tensor:
+    """What is there, again before and behind an axis; a negative number takes elements away."""
+    session, whole = current(), tensor.node.shape[axis]
+    own = _padded(tensor, axis, _least(before), _least(behind), 0)
+    less = whole if mode == "circular" else whole - 1
+    for one in (before, behind):
+        if mode != "replicate" and session.truth(one, ">", less):
+            raise ShapeError(
+                f"pad: {one} elements {mode} of an axis of size {whole}", location=here()
+            )
+    parts = [_copied(mode, tensor, axis, before, first=True), own,
+             _copied(mode, tensor, axis, behind, first=False)]  # fmt: skip
+    found = [part.node for part in parts if part is not None]
+    return fresh(concatenate(session, found, axis))
+
+
+def _least(count: Dim) -> Dim:
+    """A number of elements where it is negative, else 0."""
+    return count if current().truth(count, "<", 0) else Dim.of(0)
+
+
+def _copied(mode: str, tensor: Tensor, axis: int, count: Dim, *, first: bool) -> Tensor | None:
+    """So many elements to put before (or behind) an axis."""
+    session, node = current(), tensor.node
+    whole = node.shape[axis]
+    if not session.truth(count, ">", 0):
+        return None
+    if mode == "replicate":
+        at = Dim.of(0) if first else whole - 1
+        edge = Slice(axis, at, 1, Dim.of(1)).read(session, node)
+        return fresh(session.expand(edge, (*node.shape[:axis], count, *node.shape[axis + 1 :])))
+    if mode == "circular":
+        at = whole - count if first else Dim.of(0)
+        return fresh(Slice(axis, at, 1, count).read(session, node))
+    at = Dim.of(1) if first else whole - 1 - count
+    return flip(fresh(Slice(axis, at, 1, count).read(session, node)), axis)
 
 
 def _padded(tensor: Tensor, axis: int, before: Dim, behind: Dim, value: Any) -> Tensor:

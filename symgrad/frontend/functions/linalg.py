@@ -5,16 +5,18 @@ In: tensors whose last two axes are matrices.  Out: tensors.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from symgrad.errors import ShapeError, UnsupportedOpError
 from symgrad.frontend.caller import here
-from symgrad.frontend.functions.movement import transpose
+from symgrad.frontend.functions.mathematics import absolute
+from symgrad.frontend.functions.movement import axis_of, movedim, transpose
 from symgrad.frontend.functions.products import cross, matmul
-from symgrad.frontend.functions.reductions import norm
+from symgrad.frontend.functions.reductions import amax, amin, norm, sum
 from symgrad.frontend.functions.scans import tril
 from symgrad.frontend.kinds import checked
 from symgrad.frontend.lift import as_tensor, elementwise
@@ -125,6 +127,31 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     return matmul(inverse(matrix), right)
 
 
+@operation("pinverse")
+def pinverse(input: Any) -> Tensor:
+    """``(AᵀA)⁻¹Aᵀ``, or ``Aᵀ(AAᵀ)⁻¹`` where there are more columns; of full rank."""
+    source = as_tensor(input)
+    turned = transpose(source, -2, -1)
+    rows, columns = source.node.shape[-2:]
+    if current().truth(rows, "==", columns):
+        return inverse(source)
+    if current().truth(rows, ">", columns):
+        return matmul(inverse(matmul(turned, source)), turned)
+    return matmul(turned, inverse(matmul(source, turned)))
+
+
+def multi_dot(tensors: Any) -> Tensor:
+    """The product of matrices; the first and the last one may be vectors."""
+    found: Tensor = reduce(matmul, tensors)
+    return found
+
+
+def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> Solved:
+    """``solve``, and 0 for each matrix: that all have an inverse is printed."""
+    _ = check_errors
+    return Solved(solve(A, B, left=left), _no_errors(A, "solve_ex", "invertible"))
+
+
 @operation("matrix_power")
 def matrix_power(input: Tensor, n: int) -> Tensor:
     """A matrix multiplied with itself."""
@@ -144,6 +171,13 @@ class Factor(NamedTuple):
     """What ``torch.linalg.cholesky_ex`` returns."""
 
     L: Any
+    info: Any
+
+
+class Solved(NamedTuple):
+    """What ``torch.linalg.solve_ex`` returns."""
+
+    result: Any
     info: Any
 
 
@@ -276,14 +310,27 @@ def vector_norm(
 
 
 def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False) -> Tensor:
-    """The Frobenius norm of each matrix."""
-    if ord != "fro":
+    """A norm of each matrix: of its entries, of its sums, or of its singular values."""
+    if ord == "fro":
+        return norm(A, 2, dim, keepdim)
+    if ord not in ("nuc", 2, -2, 1, -1, math.inf, -math.inf):
         raise UnsupportedOpError(f"there is no matrix norm {ord!r}", location=here())
-    return norm(A, 2, dim, keepdim)
+    source = as_tensor(A)
+    rows, columns = (axis_of(axis, source.ndim) for axis in dim)
+    whole = movedim(source, (rows, columns), (-2, -1))
+    if ord == "nuc":
+        found = sum(svdvals(whole), -1)
+    else:
+        sums = abs(ord) != 2
+        values = sum(absolute(whole), -1 if abs(ord) > 2 else -2) if sums else svdvals(whole)
+        found = (amax if ord > 0 else amin)(values, -1)
+    for axis in sorted((rows, columns)) if keepdim else ():
+        found = found.unsqueeze(axis)
+    return found
 
 
 def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """``torch.linalg.norm``: of vectors any order, of matrices the Frobenius norm."""
+    """``torch.linalg.norm``: of vectors any order, of matrices those of ``matrix_norm``."""
     axes = as_tensor(A).ndim if dim is None else len(dim) if isinstance(dim, (tuple, list)) else 1
     if ord is None or axes == 1:
         return norm(A, 2 if ord is None else ord, dim, keepdim)
@@ -298,6 +345,7 @@ _LINALG: dict[str, Callable[..., Any]] = {
     "matrix_power": matrix_power, "matmul": matmul, "vector_norm": vector_norm,
     "matrix_norm": matrix_norm, "norm": linalg_norm, "eigh": eigh, "eigvalsh": eigvalsh,
     "svd": linalg_svd, "svdvals": svdvals, "cholesky_ex": cholesky_ex, "inv_ex": inv_ex,
+    "pinv": pinverse, "multi_dot": multi_dot, "solve_ex": solve_ex,
 }  # fmt: skip
 FUNCTIONS["linalg"] = SimpleNamespace(
     **{name: public(f"linalg.{name}", checked(call)) for name, call in _LINALG.items()}

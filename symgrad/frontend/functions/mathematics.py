@@ -5,6 +5,7 @@ In: tensors and numbers.  Out: tensors.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -174,3 +175,13 @@ def rad2deg(input: Any) -> Tensor:
 def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     """``log(exp(x) + exp(y))``."""
     return elementwise("logaddexp", input, other)
+
+
+@operation("logaddexp2", elementwise=True)
+def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
+    """``log2(2**x + 2**y)``, without overflow."""
+    scaled = (elementwise("mul", one, _LOG_OF_2) for one in (input, other))
+    return elementwise("div", elementwise("logaddexp", *scaled), _LOG_OF_2)
+
+
+_LOG_OF_2 = math.log(2)

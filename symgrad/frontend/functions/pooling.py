@@ -20,6 +20,7 @@ from symgrad.frontend.functions.gathering import scatter
 from symgrad.frontend.functions.joining import repeat_interleave
 from symgrad.frontend.functions.movement import flatten, reshaped
 from symgrad.frontend.functions.reductions import Extremum, mean, reduce
+from symgrad.frontend.functions.resampling import linearly
 from symgrad.frontend.lift import as_tensor
 from symgrad.frontend.session import current
 from symgrad.frontend.sizes import as_dim, as_size
@@ -228,15 +229,19 @@ def interpolate(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
     align_corners: Any = None, recompute_scale_factor: Any = None, antialias: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Each element several times, or every so many-th element (``nearest``); means (``area``)."""
+    """Each element several times, or every so many-th element (``nearest``); means (``area``).
+
+    ``linear`` (``bilinear``, ``trilinear``) weights the two elements that lie nearest to a place.
+    """
     source = as_tensor(input)
     count = source.ndim - 2
-    if mode not in ("nearest", "area") or antialias or not 1 <= count <= 3:
+    modes = ("nearest", "area", *_LINEAR[count - 1 : count]) if 1 <= count <= 3 else ()
+    if mode not in modes or antialias:
         raise UnsupportedOpError(
             f"interpolate has no mode {mode!r} of {count} axes", location=here(),
-            hint="nearest and area are there, of one to three axes",
+            hint="nearest, area and the linear ones are there, of one to three axes",
         )  # fmt: skip
-    if align_corners is not None:
+    if align_corners is not None and mode not in _LINEAR:
         raise OperationCallError(f"{mode} takes no align_corners", location=here())
     if recompute_scale_factor and size is not None:
         raise OperationCallError("recompute_scale_factor goes with scale_factor", location=here())
@@ -251,9 +256,16 @@ def interpolate(
         raise OperationCallError(f"interpolate takes {count} sizes", location=here())
     if mode == "area":
         return _ADAPTIVE[count](source, wanted)
-    for axis, one in enumerate(wanted):
-        source = _nearest(source, axis + 2, as_dim(one))
+    for axis, one in enumerate(wanted, 2):
+        if mode in _LINEAR:
+            source = linearly(source, axis, one, bool(align_corners))
+        else:
+            source = _nearest(source, axis, as_dim(one))
     return source
+
+
+_LINEAR = ("linear", "bilinear", "trilinear")
+"""The modes of one to three axes that weight the nearest elements."""
 
 
 def _factors(given: Any, count: int) -> tuple[int, ...]:

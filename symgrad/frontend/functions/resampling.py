@@ -1,0 +1,250 @@
+"""Between the places of an axis: quantiles, places among boundaries, images at other places.
+
+In: tensors.  Out: tensors.
+
+Which two elements a place lies between is computed in whole numbers where it is made of sizes; both
+are read, and weighted.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symgrad.errors import DTypeError, ShapeError, UnsupportedOpError
+from symgrad.frontend.caller import here
+from symgrad.frontend.constants import known_values
+from symgrad.frontend.functions.arithmetic import (
+    add,
+    div,
+    floor_divide,
+    mul,
+    remainder,
+    sub,
+)
+from symgrad.frontend.functions.casting import converted
+from symgrad.frontend.functions.comparisons import logical_and, logical_not, where
+from symgrad.frontend.functions.creation import arange
+from symgrad.frontend.functions.gathering import gather
+from symgrad.frontend.functions.mathematics import clamp
+from symgrad.frontend.functions.movement import axis_of, movedim
+from symgrad.frontend.functions.reductions import sum
+from symgrad.frontend.functions.sorting import sort
+from symgrad.frontend.lift import as_tensor, elementwise, is_number
+from symgrad.frontend.questions import questions
+from symgrad.frontend.sizes import as_size
+from symgrad.frontend.table import OperationCallError, operation
+from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.ir.dim import Dim
+from symgrad.ir.dtype import int32, int64
+
+Tensor = SymbolicTensor
+
+
+# -- places among boundaries
+
+
+@operation("searchsorted", method=False)
+def searchsorted(
+    sorted_sequence: Any, input: Any, *, out_int32: bool = False, right: bool = False,
+    side: str | None = None, sorter: Any = None,
+) -> Tensor:  # fmt: skip
+    """How many elements of each row come before a value; with ``right``, its equals do too."""
+    if side not in (None, "left", "right"):
+        raise OperationCallError("side can only be 'left' or 'right'", location=here())
+    if sorter is not None:
+        raise UnsupportedOpError(
+            "searchsorted does not take a sorter", location=here(), hint="gather the boundaries"
+        )
+    rows, values = as_tensor(sorted_sequence), as_tensor(input)
+    if rows.ndim > 1 and rows.node.shape[:-1] != values.node.shape[:-1]:
+        raise ShapeError(
+            f"searchsorted: rows {rows.node.type} and values {values.node.type}", location=here(),
+            equal=zip(rows.node.shape[:-1], values.node.shape[:-1], strict=False),
+        )  # fmt: skip
+    return _counted(rows, values, right or side == "right", out_int32)
+
+
+@operation("bucketize", method=False)
+def bucketize(
+    input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False
+) -> Tensor:  # fmt: skip
+    """How many boundaries come before each value; with ``right``, its equals do too."""
+    rows = as_tensor(boundaries)
+    if rows.ndim != 1:
+        raise ShapeError("bucketize: the boundaries are of one axis", location=here())
+    return _counted(rows, as_tensor(input), right, out_int32)
+
+
+def _counted(rows: Tensor, values: Tensor, right: bool, out_int32: bool) -> Tensor:
+    """NaN comes after all numbers."""
+    _ascend(rows)
+    relation = "gt" if right else "ge"
+    across = rows if rows.ndim == 1 else rows.unsqueeze(-2)
+    before = logical_not(elementwise(relation, across, values.unsqueeze(-1)))
+    return converted(sum(converted(before, int64), -1), int32 if out_int32 else int64)
+
+
+def _ascend(rows: Tensor) -> None:
+    """Raises UnsupportedOpError for constants that are not in order; others are assumed to be."""
+    known, values = questions(), known_values(rows.node)
+    if values is None and known is not None:
+        known.assume("the boundaries among which values are placed are in ascending order", here())
+    if values is not None and bool((np.diff(values) < 0).any()):
+        raise UnsupportedOpError(
+            "values are placed among boundaries that are not in ascending order", location=here()
+        )
+
+
+# -- quantiles
+
+_BETWEEN: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "linear": lambda low, high, part: add(low, mul(sub(high, low), part)),
+    "lower": lambda low, high, part: low,
+    "higher": lambda low, high, part: where(elementwise("gt", part, 0), high, low),
+    "midpoint": lambda low, high, part: where(
+        elementwise("gt", part, 0), mul(add(low, high), 0.5), low
+    ),
+}
+
+
+@operation("quantile")
+def quantile(
+    input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:  # fmt: skip
+    """What the part ``q`` of the elements along an axis lies below."""
+    source = as_tensor(input)
+    if interpolation not in _BETWEEN:
+        raise UnsupportedOpError(
+            f"quantile has no interpolation {interpolation!r}", location=here(),
+            hint=f"there are {', '.join(_BETWEEN)}",
+        )  # fmt: skip
+    if not source.dtype.is_float:
+        raise DTypeError("quantile() input tensor must be either float or double dtype",
+                         location=here())  # fmt: skip
+    if not is_number(q):
+        raise UnsupportedOpError("quantile takes one number as q", location=here())
+    if not 0 <= q <= 1:
+        raise OperationCallError(f"quantile() q values must be in the range [0, 1], not {q}",
+                                 location=here())  # fmt: skip
+    rank = source.ndim
+    row = source.flatten() if dim is None else movedim(source, axis_of(dim, rank), -1)
+    found = _quantile(row if rank else source.reshape(1), q, interpolation)
+    if not keepdim:
+        return found.squeeze(-1)  # type: ignore[no-any-return]
+    if dim is None:
+        return found.reshape(*(1 for _ in range(rank)))  # type: ignore[no-any-return]
+    return movedim(found, -1, axis_of(dim, rank))
+
+
+def _quantile(row: Tensor, q: float, interpolation: str) -> Tensor:
+    """The last axis has size 1 then."""
+    last = as_size(row.node.shape[-1] - 1)
+    place = mul(elementwise("add", last, 0.0, floats=True), q)
+    under = elementwise("floor", place)
+    at = converted(under, int64)
+    ordered = sort(row, -1).values
+    low, high = (_element(ordered, one) for one in (at, clamp(add(at, 1), None, last)))
+    found: Tensor = _BETWEEN[interpolation](low, high, sub(place, under))
+    return found
+
+
+def _element(row: Tensor, place: Tensor) -> Tensor:
+    """The element at a place, in each row."""
+    places = place.expand(*row.shape[:-1], 1)
+    return gather(row, -1, places)
+
+
+# -- images at other places
+
+
+def linearly(source: Tensor, axis: int, wanted: Any, align_corners: bool) -> Tensor:
+    """An axis with ``wanted`` elements, each a mean of the two that lie nearest to its place.
+
+    The first and the last elements keep their places with ``align_corners``, else the edges do.
+    """
+    row = movedim(source, axis, -1)
+    size = as_size(row.node.shape[-1])
+    steps = arange(wanted)
+    if align_corners:
+        over = clamp(as_tensor(wanted) - 1, 1)
+        far = mul(steps, size - 1)
+    else:
+        over = as_tensor(wanted) * 2
+        far = clamp(sub(mul(add(mul(steps, 2), 1), size), wanted), 0)
+    at = floor_divide(far, over)
+    part = div(converted(remainder(far, over), row.dtype), over)
+    low, high = (row[(..., one)] for one in (at, clamp(add(at, 1), None, size - 1)))
+    return movedim(add(low, mul(sub(high, low), part)), -1, axis)
+
+
+@operation("grid_sample", method=False)
+def grid_sample(
+    input: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros",
+    align_corners: bool | None = None,
+) -> Tensor:  # fmt: skip
+    """An image at the places of a grid, from -1 to 1; nothing (``zeros``) or its edge beyond."""
+    source, places = as_tensor(input), as_tensor(grid)
+    if mode not in ("bilinear", "nearest") or padding_mode not in ("zeros", "border"):
+        raise UnsupportedOpError(
+            f"grid_sample has no mode {mode!r} with {padding_mode!r}", location=here(),
+            hint="bilinear and nearest are there, with zeros and border",
+        )  # fmt: skip
+    if source.ndim != 4 or places.ndim != 4:
+        raise UnsupportedOpError(
+            "grid_sample takes images of two axes, and a grid of their places", location=here()
+        )
+    sizes = [(places.node.shape[-1], Dim.of(2)), (places.node.shape[0], source.node.shape[0])]
+    if any(one != other for one, other in sizes):
+        raise ShapeError(
+            f"grid_sample: a grid {places.node.type} for images {source.node.type}",
+            location=here(), equal=sizes,
+        )  # fmt: skip
+    across, down = (
+        _placed(places[..., axis], source.shape[-1 - axis], padding_mode, bool(align_corners))
+        for axis in (0, 1)
+    )
+    if mode == "nearest":
+        near = (elementwise("round", one) for one in (across, down))
+        return _at_places(source, *near)
+    left, top = (elementwise("floor", one) for one in (across, down))
+    right, low = sub(across, left), sub(down, top)
+    corners = [
+        mul(_at_places(source, add(left, x), add(top, y)), mul(_share(right, x), _share(low, y))
+            .unsqueeze(1))
+        for y in (0, 1) for x in (0, 1)
+    ]  # fmt: skip
+    return functools.reduce(add, corners)
+
+
+def _share(part: Tensor, side: int) -> Tensor:
+    """What the first or second of two elements counts."""
+    return part if side else sub(1.0, part)
+
+
+def _placed(place: Tensor, size: Any, padding_mode: str, align_corners: bool) -> Tensor:
+    """A place from -1 to 1 in elements."""
+    found = mul(add(place, 1), 0.5)
+    found = mul(found, size - 1) if align_corners else sub(mul(found, size), 0.5)
+    return clamp(found, 0, size - 1) if padding_mode == "border" else found
+
+
+def _at_places(source: Tensor, across: Tensor, down: Tensor) -> Tensor:
+    """The elements at whole places, and 0 outside."""
+    batch, _, height, width = source.shape
+    inside = functools.reduce(
+        logical_and,
+        (elementwise(relation, one, bound)
+         for one, size in ((across, width), (down, height))
+         for relation, bound in (("ge", 0), ("lt", size))),
+    )  # fmt: skip
+    column, row = (
+        clamp(converted(where(inside, one, 0.0), int64), 0, size - 1)
+        for one, size in ((across, width), (down, height))
+    )
+    lines = arange(batch).reshape(-1, 1, 1)
+    found = source.permute(0, 2, 3, 1)[lines, row, column].permute(0, 3, 1, 2)
+    return where(inside.unsqueeze(1), found, 0.0)
