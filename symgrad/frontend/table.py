@@ -83,9 +83,15 @@ def operation(
 
 
 _OF_SELECTED: dict[str, Callable[..., Any]] = {}
+ALONG_SELECTED = (
+    "softmax", "log_softmax", "logsumexp", "amax", "amin", "max", "min", "argmax", "argmin", "var",
+    "std", "cumsum", "cumprod", "sort", "argsort", "topk", "prod",
+)  # fmt: skip
+"""Operations along axes that compute the same along other axes than that of what is selected."""
 MOVES_SELECTED = frozenset(
     ("squeeze", "unsqueeze", "expand_dims", "flatten", "ravel", "view", "reshape", "select",
-     "unbind", "t", "zeros_like", "ones_like")
+     "unbind", "t", "transpose", "swapaxes", "swapdims", "adjoint", "permute", "zeros_like",
+     "ones_like", *ALONG_SELECTED)
 )  # fmt: skip
 """Operations that have another definition for what a mask selects."""
 

@@ -29,6 +29,7 @@ from symgrad.frontend.functions import (  # noqa: F401
     reductions,
     resampling,
     scans,
+    selected,
     selecting,
     sorting,
     torch_protocol,

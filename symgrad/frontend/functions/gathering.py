@@ -15,6 +15,7 @@ from symgrad.frontend.dtypes import check_fits
 from symgrad.frontend.functions.arithmetic import add, mul
 from symgrad.frontend.functions.movement import axis_of
 from symgrad.frontend.functions.scattering import added_up, from_the_end, put
+from symgrad.frontend.functions.selecting import added_at_column
 from symgrad.frontend.functions.sorting import gather_in_order, scatter_in_order
 from symgrad.frontend.kinds import refused
 from symgrad.frontend.lift import as_index, as_node, as_tensor, broadcast_shapes, is_number
@@ -176,6 +177,9 @@ def index_add(input: Any, dim: int, index: Tensor, source: Tensor, *, alpha: Any
     """``source``, slice by slice, added to the slices of an axis that ``index`` names."""
     if isinstance(index, SelectedTensor):
         key, found = _at(input, dim, index), fresh(as_tensor(input).node)
+        by_column = added_at_column(found, axis_of(dim, found.ndim), index, mul(source, alpha))
+        if by_column is not None:
+            return by_column
         found[key] = add(found[key], mul(source, alpha))
         return found
     node, given = as_tensor(input).node, as_tensor(source)

@@ -28,7 +28,7 @@ from symgrad.frontend.functions.movement import (
     transpose,
     unsqueeze,
 )
-from symgrad.frontend.functions.selecting import as_masks
+from symgrad.frontend.functions.selecting import as_masks, at_column
 from symgrad.frontend.lift import (
     array_node,
     as_index,
@@ -63,6 +63,9 @@ class Chosen:
 
 def getitem(self: Tensor, key: Any) -> Tensor:
     """``x[key]``."""
+    by_places = at_column(self, key)
+    if by_places is not None:
+        return by_places
     chosen = resolve(self, key)
     if chosen.mask is not None:
         return selected(chosen)

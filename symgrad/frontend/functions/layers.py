@@ -27,7 +27,7 @@ from symgrad.frontend.table import (
     operation,
 )
 from symgrad.frontend.table import functions as sg
-from symgrad.frontend.tensor import SymbolicTensor, fresh
+from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor, fresh
 from symgrad.frontend.views import iota_along
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import int64
@@ -80,6 +80,9 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     x, w = as_tensor(input), as_tensor(weight)
     if w.ndim not in (1, 2) or not x.ndim:
         raise ShapeError("linear takes a weight of one or two axes", location=here())
+    if isinstance(x, SelectedTensor):
+        product = matmul(x, w.t())
+        return product if bias is None else add(product, bias)
     if x.node.shape[-1] != w.node.shape[-1]:
         rows = math.prod(x.shape[:-1])
         columns = w.shape[0] if w.ndim == 2 else 1

@@ -379,11 +379,14 @@ def adjoint(input: Any) -> Tensor:
 
 def _all_reversed(input: Tensor) -> Tensor:
     """The axes in reverse order."""
+    if input.ndim <= 2:
+        reversed_: Tensor = input.t()
+        return reversed_
     return share(input, Permute(tuple(reversed(range(input.ndim)))))
 
 
 SymbolicTensor.T = property(_all_reversed)  # type: ignore[attr-defined]
-SymbolicTensor.mT = property(adjoint)  # type: ignore[attr-defined]
+SymbolicTensor.mT = property(lambda self: self.adjoint())  # type: ignore[attr-defined]
 
 
 def _transposed_matrix(input: Tensor) -> Tensor:
@@ -394,7 +397,7 @@ def _transposed_matrix(input: Tensor) -> Tensor:
 
 
 SymbolicTensor.H = property(_transposed_matrix)  # type: ignore[attr-defined]
-SymbolicTensor.mH = property(adjoint)  # type: ignore[attr-defined]
+SymbolicTensor.mH = property(lambda self: self.adjoint())  # type: ignore[attr-defined]
 
 
 @operation("movedim", "moveaxis")

@@ -12,12 +12,13 @@ from symgrad.frontend.functions.arithmetic import add, mul, sub
 from symgrad.frontend.functions.creation import full_like
 from symgrad.frontend.functions.joining import stack, unbind
 from symgrad.frontend.functions.movement import axis_of
+from symgrad.frontend.functions.reductions import chosen
 from symgrad.frontend.kinds import is_tensor, refused
 from symgrad.frontend.lift import as_tensor, broadcast_shapes
 from symgrad.frontend.session import current
 from symgrad.frontend.sizes import Shape
 from symgrad.frontend.table import OperationCallError, operation
-from symgrad.frontend.tensor import SymbolicTensor, fresh
+from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor, fresh
 from symgrad.frontend.views import Diagonal, Permute, permute
 from symgrad.ir.dtype import promote
 from symgrad.ir.graph import Node
@@ -55,6 +56,8 @@ def _mismatch(left: Node, right: Node, one: Any, other: Any) -> ShapeError:
 @operation("matmul")
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The product of matrices; vectors are rows on the left, columns on the right; batches too."""
+    if isinstance(input, SelectedTensor) or isinstance(other, SelectedTensor):
+        return _of_selected_matrices(as_tensor(input), as_tensor(other))
     left, right = as_tensor(input).node, as_tensor(other).node
     if not left.rank or not right.rank:
         raise ShapeError("matmul takes tensors with axes; use * for numbers", location=here())
@@ -64,6 +67,51 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         result = left_core.replace("k", "") + right_core.replace("k", "")
         return fresh(contract(f"{left_core},{right_core}->{result}", left, right), settled=True)
     return _batched(left, right, left_core, right_core)
+
+
+def _of_selected_matrices(left: Tensor, right: Tensor) -> Tensor:
+    """``matmul``; batches are those of one operand, or the same."""
+    ranks = left.ndim, right.ndim
+    batch = BATCH[: max(*ranks, 2) - 2]
+    words = [
+        ("" if rank <= 2 else batch) + core
+        for rank, core in zip(ranks, ("ik"[-min(ranks[0], 2) :], "kj"[: min(ranks[1], 2)]),
+                              strict=True)
+    ]  # fmt: skip
+    result = batch + "".join(label for word in words for label in word if label in "ij")
+    return contracted(f"{words[0]},{words[1]}->{result}", left, right)
+
+
+def contracted(spec: str, left: Tensor, right: Tensor) -> Tensor:
+    """``contract``, also of what a mask selects: its elements are one axis, which both may have.
+
+    Raises UnsupportedOpError where their number would have to be that of an axis, or where there
+    would be two such axes.
+    """
+    words, result = spec.split("->")
+    parts = list(zip(words.split(","), (left, right), strict=True))
+    labels = []
+    for word, one in parts:
+        if len(word) != one.ndim:
+            raise ShapeError(f"einsum {spec!r}: {word!r} does not label {one.ndim} axes",
+                             location=here())  # fmt: skip
+        labels.append(word[one.start] if isinstance(one, SelectedTensor) else "")
+    first = next((one for _, one in parts if isinstance(one, SelectedTensor)), None)
+    if first is None:
+        return fresh(contract(spec, left.node, right.node), settled=True)
+    own = max(labels)
+    masks = [one.mask for _, one in parts if isinstance(one, SelectedTensor)]
+    if masks[0] is not masks[-1] or words.count(own) != len(masks):
+        raise first.unshaped(here())
+    spare = [letter for letter in string.ascii_letters if letter not in spec]
+    written = spec.replace(own, "".join(spare[: first.mask.rank]))
+    nodes = [
+        one.node if not isinstance(one, SelectedTensor)
+        else one.whole if own in result else chosen(one, 0)
+        for _, one in parts
+    ]  # fmt: skip
+    found = contract(written, *nodes)
+    return SelectedTensor(found, first.mask, result.index(own)) if own in result else fresh(found)
 
 
 def _batched(left: Node, right: Node, left_core: str, right_core: str) -> Tensor:
@@ -101,8 +149,11 @@ setattr(SymbolicTensor, "__rmatmul__", _reflected)  # noqa: B010
 
 
 def _of_ranks(name: str, spec: str, *operands: Any) -> Tensor:
-    nodes = [as_tensor(operand).node for operand in operands]
+    given = [as_tensor(operand) for operand in operands]
     words, _ = spec.split("->")
+    if any(isinstance(one, SelectedTensor) for one in given):
+        return contracted(spec, *given)
+    nodes = [one.node for one in given]
     for word, node in zip(words.split(","), nodes, strict=True):
         if len(word) != node.rank:
             raise ShapeError(
@@ -251,6 +302,8 @@ def einsum(equation: str, *operands: Any) -> Tensor:
     for operand in given:
         if not is_tensor(operand):
             raise refused("einsum", "operands", "Tensor", operand)
+    if any(isinstance(operand, SelectedTensor) for operand in given) and _is_pair(equation):
+        return contracted(_written_out(equation), *given)
     nodes = [as_tensor(operand).node for operand in given]
     words, result = _parse(equation, nodes)
     if len(nodes) == 1 and set(words[0]) == set(result):
@@ -261,6 +314,22 @@ def einsum(equation: str, *operands: Any) -> Tensor:
         needed = set(result).union(*(word for word, _ in terms[position + 1 :]))
         word, node = _pair(word, node, other, right, needed)
     return fresh(_arranged(word, node, result))
+
+
+def _is_pair(equation: str) -> bool:
+    """Has it two operands, each with different labels?"""
+    words = equation.replace(" ", "").partition("->")[0].split(",")
+    alone = all(len(set(word)) == len(word) for word in words)
+    return len(words) == 2 and alone and "." not in equation
+
+
+def _written_out(equation: str) -> str:
+    """The equation with its result."""
+    words, arrow, result = equation.replace(" ", "").partition("->")
+    if not arrow:
+        found = words.replace(",", "")
+        result = "".join(sorted(label for label in set(found) if found.count(label) == 1))
+    return f"{words}->{result}"
 
 
 def _parse(equation: str, nodes: list[Node]) -> tuple[list[str], str]:

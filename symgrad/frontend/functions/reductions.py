@@ -61,7 +61,7 @@ def accumulated(node: Node, dtype: Any, compute: Callable[[Node], Node]) -> Node
     return session.cast(found, wanted)
 
 
-def _taken(input: SelectedTensor, dim: Any) -> tuple[tuple[int, ...], bool]:
+def taken(input: SelectedTensor, dim: Any) -> tuple[tuple[int, ...], bool]:
     """The axes of the whole that axes of selected elements are; is theirs among them?"""
     found: list[int] = []
     own = input.start in axes_of(dim, input.rank)
@@ -73,7 +73,7 @@ def _taken(input: SelectedTensor, dim: Any) -> tuple[tuple[int, ...], bool]:
     return tuple(found), own
 
 
-def _chosen(input: SelectedTensor, empty: Any) -> Node:
+def chosen(input: SelectedTensor, empty: Any) -> Node:
     """The whole with ``empty`` in place of the elements that are not selected."""
     session = current()
     fill = session.expand(session.constant(empty, input.dtype), input.whole.shape)
@@ -82,9 +82,9 @@ def _chosen(input: SelectedTensor, empty: Any) -> Node:
 
 def _sum_of_selected(input: SelectedTensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
     """The sum of what a mask selects; over other axes than theirs, it stays selected."""
-    axes, own = _taken(input, dim)
+    axes, own = taken(input, dim)
     if own:
-        found = accumulated(_chosen(input, 0), dtype, lambda one: _reduced("sum", one, axes))
+        found = accumulated(chosen(input, 0), dtype, lambda one: _reduced("sum", one, axes))
         if not keepdim:
             return fresh(found)
         ones = axes_of(dim, input.rank)
@@ -105,7 +105,7 @@ def _mean_of_selected(input: SelectedTensor, dim: Any, keepdim: bool, dtype: Any
     kind = input.dtype if dtype is None else as_dtype(dtype)
     if not kind.is_float:
         raise _mean_of_integers()
-    axes, own = _taken(input, dim)
+    axes, own = taken(input, dim)
     mask = range(input.start, input.start + input.mask.rank)
     number: Any = as_size(
         product([input.whole.shape[axis] for axis in axes if not (own and axis in mask)])

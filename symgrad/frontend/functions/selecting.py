@@ -11,12 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.errors import DTypeError, UnsupportedOpError
+from symgrad.errors import DTypeError, ShapeError, UnsupportedOpError
 from symgrad.frontend.caller import here
 from symgrad.frontend.constants import known_values
 from symgrad.frontend.dtypes import as_dtype
 from symgrad.frontend.functions.comparisons import as_bool, check_mask
-from symgrad.frontend.functions.movement import axes_of, axis_of, select_steps
+from symgrad.frontend.functions.movement import (
+    axes_of,
+    axis_of,
+    listed,
+    select_steps,
+    sizes_of,
+)
 from symgrad.frontend.lift import array_node, as_tensor
 from symgrad.frontend.questions import questions
 from symgrad.frontend.session import current
@@ -124,6 +130,45 @@ def as_masks(items: Sequence[Any]) -> list[Any]:
     return found
 
 
+def at_column(tensor: Tensor, key: Any) -> SelectedTensor | None:
+    """What an axis holds at the places along one axis of a mask of several; else None.
+
+    It is what the mask selects of the tensor without the other axes of the mask.
+    """
+    items = key if isinstance(key, tuple) else (key,)
+    if not items or not isinstance(items[-1], SelectedTensor) or items[-1].mask.rank < 2:
+        return None
+    places, axis = items[-1], len(items) - 1
+    own, node = column_of(places), as_tensor(tensor).node
+    if own is None or any(not isinstance(one, slice) or one != slice(None) for one in items[:-1]):
+        return None
+    shape, mask, session = node.shape, places.mask, current()
+    if axis >= node.rank:
+        return None
+    if shape[axis] != mask.shape[own]:
+        raise ShapeError(
+            f"places along an axis of size {mask.shape[own]} in an axis of size {shape[axis]}",
+            location=here(), equal=[(shape[axis], mask.shape[own])],
+        )  # fmt: skip
+    ones = [size if place == own else Dim.of(1) for place, size in enumerate(mask.shape)]
+    lined = session.reshape(node, (*shape[:axis], *ones, *shape[axis + 1 :]))
+    whole = session.expand(lined, (*shape[:axis], *mask.shape, *shape[axis + 1 :]))
+    return SelectedTensor(whole, mask, axis)
+
+
+def added_at_column(tensor: Tensor, axis: int, places: SelectedTensor, given: Any) -> Tensor | None:
+    """A tensor with what the mask selects added at the places along one of its axes; else None."""
+    own, mask = column_of(places), places.mask
+    fits = isinstance(given, SelectedTensor) and given.mask is mask and given.start == axis
+    if own is None or mask.rank < 2 or not fits or tensor.node.shape[axis] != mask.shape[own]:
+        return None
+    zero = current().expand(current().constant(0, given.dtype), given.whole.shape)
+    counted = current().apply("where", given.whole_mask, given.whole, zero)
+    axes = tuple(axis + place for place in range(mask.rank) if place != own)
+    total = current().apply("sum", counted, axes=axes)
+    return fresh(current().apply("add", tensor.node, current().expand(total, tensor.node.shape)))
+
+
 def _not_places() -> UnsupportedOpError:
     return UnsupportedOpError(
         "the index depends on values in a way that is no mask", location=here(),
@@ -139,7 +184,8 @@ _COLUMNS = "_columns"
 # -- other shapes of what a mask selects
 
 
-def _depends() -> SelectedShapeError:
+def depends() -> SelectedShapeError:
+    """The error for what needs to know how many elements a mask selects."""
     return SelectedShapeError(
         "the number of elements that a mask selects depends on values", location=here(),
         hint="x[mask] can be summed over them, and assigned under the same mask",
@@ -149,7 +195,7 @@ def _depends() -> SelectedShapeError:
 def _other(source: SelectedTensor, axis: int) -> int:
     """The axis of the whole that an axis of selected elements is.  Raises UnsupportedOpError."""
     if axis == source.start:
-        raise _depends()
+        raise depends()
     return axis if axis < source.start else axis + source.mask.rank - 1
 
 
@@ -167,7 +213,7 @@ def _squeeze(source: SelectedTensor, dim: Any = None) -> SelectedTensor:
     if source.start in axes:
         known = questions()
         if known is None:
-            raise _depends()
+            raise depends()
         known.assume("a mask does not select exactly one element", here())
     shape, session = source.whole.shape, current()
     others = [_other(source, axis) for axis in axes if axis != source.start]
@@ -192,7 +238,7 @@ def _flatten(source: SelectedTensor, start_dim: int = 0, end_dim: int = -1) -> S
     if first == last:
         return source
     if first or last != source.rank - 1:
-        raise _depends()
+        raise depends()
     shape, mask = source.whole.shape, source.mask
     behind = shape[source.start + mask.rank :]
     if product((*shape[: source.start], *behind)) == 1:
@@ -205,7 +251,7 @@ def _view(source: SelectedTensor, *shape: Any) -> SelectedTensor:
     """One axis of all that is selected; other shapes have a size that depends on values."""
     sizes = list(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
     if len(sizes) != 1 or type(sizes[0]) is not int or sizes[0] != -1:
-        raise _depends()
+        raise depends()
     return _flatten(source)
 
 
@@ -229,21 +275,53 @@ def _unbind(source: SelectedTensor, dim: int = 0) -> tuple[SelectedTensor, ...]:
     axis = axis_of(dim, source.rank)
     size = as_size(source.whole.shape[_other(source, axis)])
     if not isinstance(size, int):
-        raise _depends()
+        raise depends()
     return tuple(_select(source, axis, index) for index in range(size))
 
 
-@of_selected("t")
-def _transposed(source: SelectedTensor) -> SelectedTensor:
-    """Two axes exchanged: that of what is selected, and the other one."""
-    if source.rank != 2:
-        raise _depends()
-    first = source.start == 0
-    axes = list(range(source.whole.rank))
-    order = (axes[-1], *axes[:-1]) if first else (*axes[1:], axes[0])
-    found = SelectedTensor(permute(current(), source.whole, order), source.mask, int(first))
+def _permuted(source: SelectedTensor, order: Sequence[int]) -> SelectedTensor:
+    """The axes in another order; those of the whole under the mask stay together."""
+    under = range(source.start, source.start + source.mask.rank)
+    whole = [
+        one for axis in order
+        for one in (under if axis == source.start else (_other(source, axis),))
+    ]  # fmt: skip
+    start = whole.index(source.start)
+    found = SelectedTensor(permute(current(), source.whole, tuple(whole)), source.mask, start)
     own_names(found)[_COLUMNS] = own_names(source).get(_COLUMNS)
     return found
+
+
+@of_selected("t")
+def _turned(source: SelectedTensor) -> SelectedTensor:
+    """The axes of two exchanged."""
+    if source.rank > 2:
+        raise depends()
+    return _permuted(source, tuple(reversed(range(source.rank))))
+
+
+@of_selected("transpose", "swapaxes", "swapdims")
+def _transposed(source: SelectedTensor, dim0: int, dim1: int) -> SelectedTensor:
+    """Two axes exchanged."""
+    first, second = axis_of(dim0, source.rank), axis_of(dim1, source.rank)
+    order = list(range(source.rank))
+    order[first], order[second] = second, first
+    return _permuted(source, order)
+
+
+@of_selected("adjoint")
+def _adjoint(source: SelectedTensor) -> SelectedTensor:
+    """The last two axes exchanged."""
+    return _transposed(source, -2, -1)
+
+
+@of_selected("permute")
+def _reordered(source: SelectedTensor, *dims: Any) -> SelectedTensor:
+    """The axes in another order."""
+    order = [axis_of(axis, source.rank) for axis in listed(sizes_of(dims))]
+    if sorted(order) != list(range(source.rank)):
+        raise depends()
+    return _permuted(source, order)
 
 
 @of_selected("__getitem__")
@@ -260,7 +338,7 @@ def _getitem(source: SelectedTensor, key: Any) -> SelectedTensor:
         elif is_size(item) and axis != found.start:
             found = _select(found, axis, item)
         else:
-            raise _depends()
+            raise depends()
     return found
 
 
@@ -310,7 +388,7 @@ def _numel(source: SelectedTensor) -> Any:
 def _leading(source: SelectedTensor, wanted: str) -> Any:
     """The size of the first axis.  Raises UnsupportedOpError where it is theirs."""
     if source.start == 0:
-        raise _depends()
+        raise depends()
     return as_size(source.whole.shape[0])
 
 
