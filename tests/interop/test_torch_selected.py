@@ -27,7 +27,7 @@ FUNCTION: Any = torch.autograd.Function
 
 SHAPES = {"x": (4, 3), "y": (4, 3), "v": (4,), "w": (3,), "z": (4, 2, 3), "a": (1,)}
 """The tensors that the texts name."""
-ROWS, ALL = "m = v > 0", "m = y > 0"
+ROWS, ALL, SOME = "m = v > 0", "m = y > 0", "m = v >= v.median()"
 SELECTING = [
     # rows, by a mask of the first axis
     (ROWS, "x[m].sum()"),
@@ -94,6 +94,57 @@ SELECTING = [
     (ALL, "n = m.nonzero(); x[n[:, 0], n[:, 1]].exp().sum()"),
     (ALL, "i = m.view(-1).nonzero().squeeze(-1); x.view(-1)[i].pow(2).sum()"),
     (ALL, "out = torch.zeros_like(x); i = torch.where(m); out[i] = x[i].exp(); out"),
+    (ALL, "i, j = torch.where(m); x[i].sum(0)"),
+    (ALL, "i, j = torch.where(m); x.t()[:, i].exp().sum(1)"),
+    (ALL, "i, j = torch.where(m); (w[j] * x[i, j]).sum()"),
+    (ALL, "i, j = torch.where(m); (x[i] * y[i, j, None] + w[j][:, None]).sum(0)"),
+    (ALL, "i, j = torch.where(m); x.index_add(0, i, x[i] * 2, alpha=3)"),
+    (ALL, "i, j = torch.where(m); x.t().index_add(1, i, (y[i] * x[i, j, None]).t())"),
+    (ALL, "i, j = torch.where(m); w.index_add(0, j, x[i, j])"),
+    # products
+    (ROWS, "(x[m] @ x.t()).exp().sum(0)"),
+    (ROWS, "x[m].t() @ x[m]"),
+    (ROWS, "x[m].T @ v[m]"),
+    (ROWS, "v[m] @ x[m]"),
+    (ROWS, "x[m].mT.mm(x[m])"),
+    (ROWS, "torch.dot(v[m], v[m].exp())"),
+    (ROWS, "(x[m] @ w).pow(2).sum()"),
+    (ROWS, "torch.mv(x[m], w).pow(2).sum()"),
+    (ROWS, "(z[m] @ x.t()).pow(2).sum((0, 1))"),
+    (ROWS, "(z[m].mT @ z[m]).exp().sum(0)"),
+    (ROWS, "torch.einsum('ki,kj->ij', x[m], x[m])"),
+    (ROWS, "torch.einsum('kai,ki', z[m], x[m])"),
+    (ROWS, "torch.einsum('ki,ji->jk', x[m], x).exp().sum(1)"),
+    (ROWS, "torch.nn.functional.linear(x[m], x, v).exp().sum(0)"),
+    (ROWS, "out = torch.zeros_like(x); out[m] = x[m] @ (w[:, None] * w); out"),
+    (ALL, "x[m] @ y[m]"),
+    (ALL, "z.transpose(1, 2)[m].t() @ x[m]"),
+    # along other axes
+    (ROWS, "x[m].softmax(-1).pow(2).sum(0)"),
+    (ROWS, "torch.log_softmax(x[m], 1).pow(2).sum(0)"),
+    (ROWS, "x[m].logsumexp(1).sum()"),
+    (ROWS, "x[m].amax(1, keepdim=True).mul(x[m]).sum(0)"),
+    (ROWS, "x[m].max(1).values.exp().sum()"),
+    (ROWS, "x[m].max(dim=-1)[1].sum()"),
+    (ROWS, "z[m].min(1)[0].exp().sum(0)"),
+    (ROWS, "z[m].amax((1, 2)).exp().sum(0)"),
+    (ROWS, "z.permute(1, 0, 2)[:, m].amin(0).exp().sum(0)"),
+    (ROWS, "x[m].argmax(1).sum()"),
+    (ROWS, "x[m].cumsum(1).exp().sum(0)"),
+    (ROWS, "x[m].prod(1).exp().sum()"),
+    (ROWS, "x[m].sort(1).values.sum(0)"),
+    (ROWS, "x[m].topk(2, dim=-1).values.sum(0)"),
+    (ROWS, "x[m].var(1).sum()"),
+    (ROWS, "z[m].transpose(1, 2).std(2, unbiased=False).sum(0)"),
+    (ROWS, "z[m].permute(2, 0, 1).exp().sum(1)"),
+    (SOME, "x[m].amax()"),
+    (SOME, "x[m].max()"),
+    (SOME, "x[m].min() + v[m].max()"),
+    (SOME, "x[m].amin(0)"),
+    (SOME, "x.t()[:, m].amax((0, 1))"),
+    (SOME, "x[m].var(0, unbiased=False)"),
+    (SOME, "v[m].var(unbiased=False)"),
+    (SOME, "torch.std(x[m], 0, correction=-1)"),
     # numbers
     ("", "x * a.item() + a.item() ** 2"),
     ("", "torch.clamp(x, 0, a.item())"),
@@ -147,7 +198,17 @@ def test_what_a_mask_selects_is_as_in_torch(first: str, text: str) -> None:
 
 
 REFUSED = [
-    (ROWS, "x[m] @ x.t()"),
+    (ROWS, "x[m] @ x[m].t()"),
+    (ROWS, "x[m].t() @ x"),
+    (ROWS, "x.t() @ x[m]"),
+    (ROWS, "x[m].t() @ x[v < 0]"),
+    (ROWS, "torch.einsum('ki,kj->ij', x[m], x)"),
+    (ROWS, "torch.einsum('ki,kj,k->ij', x[m], x[m], v[m])"),
+    (ROWS, "x[m].cumsum(0)"),
+    (ROWS, "x[m].max(0)"),
+    (ROWS, "x[m].argmax()"),
+    (ROWS, "x[m].amax(0, keepdim=True)"),
+    (ROWS, "x[m].var()"),
     (ROWS, "x[m] + x"),
     (ROWS, "x[m] + v"),
     (ROWS, "x[m].softmax(0)"),
@@ -162,7 +223,9 @@ REFUSED = [
     (ROWS, "out = torch.zeros_like(x); out[m.nonzero().squeeze(-1) + 1] = 1; out"),
     (ALL, "x[m.nonzero()]"),
     (ALL, "i, j = torch.where(m); x.t()[j, i]"),
-    (ALL, "i, j = torch.where(m); x[i]"),
+    (ALL, "i, j = torch.where(m); x[j]"),
+    (ALL, "i, j = torch.where(m); x[i + 1]"),
+    (ALL, "i, j = torch.where(m); x.index_add(0, i, y[j])"),
     (ALL, "x if a.item() > 0 else -x"),
     ("", "v[int(a.item())]"),
     ("", "x * float(a)"),
@@ -216,6 +279,106 @@ class OfAll(OfRows):
 def test_a_sum_over_an_axis_of_selected_rows_is_not_that_of_all() -> None:
     assert sg.verify(OfRows, "n m", "n").verdict is sg.PROVED
     assert sg.verify(OfAll, "n m", "n").verdict is sg.REFUTED
+
+
+class Experts(FUNCTION):
+    """Each row goes through the weight that its gate names."""
+
+    whole = False
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, gate: Any, first: Any, second: Any) -> Any:
+        named = gate.argmax(-1)
+        out = torch.zeros(x.shape[0], first.shape[1], dtype=x.dtype)
+        for place, weight in enumerate((first, second)):
+            rows = torch.where(named == place)[0]
+            out[rows] = x[rows] @ weight
+        ctx.save_for_backward(x, named, first, second)
+        return out
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        x, named, first, second = ctx.saved_tensors
+        by_x, by_weights = torch.zeros_like(x), []
+        for place, weight in enumerate((first, second)):
+            rows = torch.where(named == place)[0]
+            by_x[rows] = g[rows] @ weight.t()
+            by_weights.append(x.t() @ g if cls.whole else x[rows].t() @ g[rows])
+        return by_x, None, *by_weights
+
+
+class Several(FUNCTION):
+    """Each row goes through the weight as often as it is named, scaled."""
+
+    whole = False
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, scale: Any, named: Any, weight: Any) -> Any:
+        rows, columns = torch.where(named == 1)
+        ctx.save_for_backward(x, scale, named, weight)
+        found = torch.nn.functional.linear(x[rows], weight) * scale[rows, columns, None]
+        return torch.zeros_like(x).index_add(0, rows, found)
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        x, scale, named, weight = ctx.saved_tensors
+        rows, columns = torch.where(named == 1)
+        scaled = g[rows] if cls.whole else g[rows] * scale[rows, columns, None]
+        by_scale = torch.zeros_like(scale)
+        by_scale[rows, columns] = (torch.nn.functional.linear(x[rows], weight) * g[rows]).sum(-1)
+        by_x = torch.zeros_like(x).index_add(0, rows, scaled @ weight)
+        return by_x, by_scale, None, scaled.t() @ x[rows]
+
+
+class Softmax(FUNCTION):
+    """That of each row that a mask selects."""
+
+    whole = False
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, mask: Any) -> Any:
+        out = torch.zeros_like(x)
+        out[mask] = torch.softmax(x[mask], -1)
+        ctx.save_for_backward(out, mask)
+        return out
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        out, mask = ctx.saved_tensors
+        scaled = g[mask] * out[mask]
+        total = scaled.sum() if cls.whole else scaled.sum(-1, keepdim=True)
+        by_x = torch.zeros_like(out)
+        by_x[mask] = scaled - out[mask] * total
+        return by_x, None
+
+
+class Variance(FUNCTION):
+    """That of the rows that a mask selects."""
+
+    whole = False
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, mask: Any) -> Any:
+        ctx.save_for_backward(x, mask)
+        return x[mask].var(0, unbiased=False)
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        x, mask = ctx.saved_tensors
+        middle = x.mean(0) if cls.whole else x[mask].mean(0)
+        by_x = torch.zeros_like(x)
+        by_x[mask] = 2 * (x[mask] - middle) / mask.sum() * g
+        return by_x, None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cls", [Experts, Several, Softmax, Variance])
+def test_a_backward_over_all_rows_is_not_that_of_the_selected(cls: Any) -> None:
+    assert sg.verify(cls, timeout=None).verdict is sg.PROVED
+    whole = type(cls.__name__, (cls,), {"whole": True})
+    report = sg.verify(whole, timeout=None, suggest=False)
+    assert report.verdict is sg.REFUTED
+    assert "confirmed in torch" in str(report)
 
 
 class Places(FUNCTION):
