@@ -40,7 +40,7 @@ from symgrad.frontend.functions.reductions import (
 )
 from symgrad.frontend.functions.scans import cumsum, diag
 from symgrad.frontend.functions.sorting import Sorted, argsort
-from symgrad.frontend.kinds import OperationTypeError
+from symgrad.frontend.kinds import OperationTypeError, is_tensor, refused
 from symgrad.frontend.lift import as_tensor, broadcast_shapes, elementwise, result_dtype
 from symgrad.frontend.session import current
 from symgrad.frontend.sizes import as_size
@@ -304,6 +304,9 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
 @operation("block_diag", method=False)
 def block_diag(*tensors: Any) -> Tensor:
     """Matrices along the diagonal of a larger one; a vector is a row."""
+    for one in tensors:
+        if not is_tensor(one):
+            raise refused("block_diag", "tensors", "Tensor", one)
     blocks = [as_tensor(one) for one in tensors]
     if any(one.ndim > 2 for one in blocks) or not blocks:
         raise OperationCallError("block_diag takes matrices, vectors and numbers", location=here())
@@ -330,6 +333,15 @@ def addbmm(
 @operation("bilinear", method=False)
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Any = None) -> Tensor:
     """``x₁ᵀ W x₂`` for each matrix of the weight."""
+    left, right, matrices = (as_tensor(one).node.shape for one in (input1, input2, weight))
+    if not left or not right or len(matrices) != 3:
+        raise ShapeError("bilinear takes inputs with axes, and a matrix for each output",
+                         location=here())  # fmt: skip
+    sizes = [*zip(left[:-1], right[:-1], strict=False), (left[-1], matrices[1]),
+             (right[-1], matrices[2])]  # fmt: skip
+    if len(left) != len(right) or any(one != other for one, other in sizes):
+        raise ShapeError("bilinear takes inputs of the sizes of its matrices, and as many rows",
+                         location=here(), equal=sizes)  # fmt: skip
     found = einsum("...i,kij,...j->...k", input1, weight, input2)
     return found if bias is None else add(found, bias)
 

@@ -175,6 +175,11 @@ def _interpolated(given: Given) -> str:
     return "" if flat and found == uint8 else f"({mode}) does not take {found}"
 
 
+def _padded(given: Given) -> str:
+    """Edges that are repeated, but for those of the other end."""
+    return _no_bools(given) if given.get("mode") in ("reflect", "replicate") else ""
+
+
 def _weighted(given: Given) -> str:
     """A loss over classes, whose target is their numbers, not probabilities."""
     target = _dtype(given.get("target"))
@@ -269,6 +274,7 @@ _TABLE: tuple[tuple[Rule, str, str], ...] = (
     (_drawn, "mean std * dtype", "normal"),
     (_scaled, "input other * alpha", "add sub subtract"),
     (_interpolated, "input _ _ mode", "interpolate"),
+    (_padded, "input _ mode", "pad"),
     (_weighted, "input target weight", "cross_entropy nll_loss"),
     (_poisson, "input target log_input", "poisson_nll_loss"),
     (_exponents, "input other", "ldexp"),
