@@ -22,7 +22,6 @@ from symgrad.codegen.schedule.storage import Storage
 from symgrad.ir.dim import Axis, Dim
 from symgrad.ir.expr import Call, Expr, postorder
 
-
 _FEW = 8  # places that are computed one by one
 
 
