@@ -58,14 +58,16 @@ def _pooling() -> Iterator[Case]:
     yield "interpolate", ["b c 6"], {"size": 3, "mode": "area"}, _sizes(b=1, c=2)
     yield "interpolate", ["b c 6"], {"size": 2}, _sizes(b=1, c=2)
     yield "interpolate", ["b c n"], {"scale_factor": 2, "mode": "linear"}, _sizes(b=1, c=2, n=1)
+    placed: dict[str, Any]
     for corners in (False, True):
-        how = {"size": (3, 7), "mode": "bilinear", "align_corners": corners}
-        yield "interpolate", ["b c n m"], how, _sizes(b=1, c=1, n=2, m=5)
-        how = {"scale_factor": 3, "mode": "trilinear", "align_corners": corners}
-        yield "interpolate", ["b c n 1 m"], how, _sizes(b=1, c=1, n=1, m=2)
+        placed = {"size": (3, 7), "mode": "bilinear", "align_corners": corners}
+        yield "interpolate", ["b c n m"], placed, _sizes(b=1, c=1, n=2, m=5)
+        placed = {"scale_factor": 3, "mode": "trilinear", "align_corners": corners}
+        yield "interpolate", ["b c n 1 m"], placed, _sizes(b=1, c=1, n=1, m=2)
         for mode, beyond in itertools.product(("bilinear", "nearest"), ("zeros", "border")):
-            how = {"mode": mode, "padding_mode": beyond, "align_corners": corners}
-            yield "grid_sample", ["b c n m", "b k l 2"], how, _sizes(b=1, c=2, n=3, m=2, k=4, l=3)
+            placed = {"mode": mode, "padding_mode": beyond, "align_corners": corners}
+            sizes = _sizes(b=1, c=2, n=3, m=2, k=4, l=3)
+            yield "grid_sample", ["b c n m", "b k l 2"], placed, sizes
     how = {"output_size": (5, 6), "kernel_size": (2, 3), "padding": 1, "stride": (1, 2)}
     yield "fold", ["b 6*c 18"], how, _sizes(b=1, c=2)
 

@@ -303,8 +303,8 @@ class OuterLoops:
         at = self.context.symbol(place)
         nests.ranges[lane] = at, at + 1
         part = nests.inside(frozenset(), lambda: nests.entries(entries, nests.loop))
-        ends = (self.context.dim(end) for end in (start, stop))
-        self.scalars.add(For(place, *ends, tuple(part)))
+        first, end = self.context.dim(start), self.context.dim(stop)
+        self.scalars.add(For(place, first, end, tuple(part)))
 
     def _indices(self, axes: Sequence[Axis], variable: str) -> list[Declare]:
         """The single indices, from the number of a row."""
