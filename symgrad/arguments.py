@@ -20,12 +20,13 @@ from typing import Any
 from symgrad.budgets import MOST_COMBINATIONS, SHAPE_STEPS
 from symgrad.deadline import TimeUp, part
 from symgrad.errors import SymgradError, TraceError, is_limit
+from symgrad.frontend.annotated import has_others, others_of
 from symgrad.frontend.asked import other_values
 from symgrad.frontend.evidence import labels
 from symgrad.frontend.plain import as_unstated, defaults, numbers, with_regions, with_values
 from symgrad.frontend.request import Request
 from symgrad.frontend.trace import trace_request
-from symgrad.plain_values import described, either
+from symgrad.plain_values import described, either, is_alike
 from symgrad.proof.report.merge import under
 from symgrad.proof.report.records import Condition, InputReport, Report
 from symgrad.proof.report.rendering import worded
@@ -73,8 +74,9 @@ class _Others:
 
     def run(self) -> Report:
         """The report on all values."""
-        for name, value in _open(self.request, self.found).items():
-            for other in self._values(name, value):
+        for name, value in defaults(self.request).items():
+            others = has_others(self.request.function, value)
+            for other in self._values(name, value) if others else ():
                 wrong = self._wrong_at({name: other})
                 if wrong is not None:
                     return wrong
@@ -84,11 +86,15 @@ class _Others:
         """The values at which an argument is judged, beside its default."""
         known = [default]
         for one in self._wanted(name, default):
-            if not any(type(one) is type(other) and one == other for other in known):
+            if not any(is_alike(one, other) for other in known):
                 known.append(one)
                 yield one
 
     def _wanted(self, name: str, default: Any) -> Iterator[Any]:
+        if name in self._any:
+            stated = others_of(self.request.function, name, default).values
+            yield from (one for one in stated if type(one) not in (int, float))
+            return
         if name in numbers(self.request):
             union = self.found.unions.get(name) if self.found.pieces else None
             points = [one[name] for one in self.found.points if name in one]
@@ -98,11 +104,16 @@ class _Others:
                     yield value
             if type(default) is int and default < 0 and name in labels(self.request.function):
                 yield 1
-        if type(default) is not float:
-            yield from other_values(
-                self.request, default,
-                lambda value: trace_request(with_values(self.request, {name: value})),
-            )  # fmt: skip
+        yield from other_values(
+            self.request, name, default,
+            lambda value: trace_request(with_values(self.request, {name: value})),
+        )  # fmt: skip
+
+    @property
+    def _any(self) -> set[str]:
+        """The numbers for all values of which it is proved."""
+        unions = self.found.unions if self.found.pieces else {}
+        return {name for name, one in unions.items() if not one.condition}
 
     # -- judging
 
@@ -212,20 +223,20 @@ class _Others:
         """The report on the defaults and all that is proved beside them."""
         report = self.found.report
         fixed = {name for name, _ in report.values}
-        alone = {
-            name: [value for ((other, value),) in self.proved if other == name]
-            for ((name, _),) in self.proved if name in fixed
-        }  # fmt: skip
-        values = defaults(self.request)
+        values, proved = defaults(self.request), self._alone()
+        alone = {name: others for name, others in proved.items() if name in fixed}
         every = {name: [values[name], *others] for name, others in alone.items()}
         wrong = self._wrong_combination(every)
         if wrong is not None:
             return wrong
         known = all(one in self.proved for one in _combinations(every))
-        if report.verdict is not Verdict.PROVED or not known:
-            for name, others in alone.items():
-                said = f"for {name} = {either(map(described, others))} it is PROVED"
-                self.notes.append(f"{said}, the other arguments being their defaults")
+        whole = report.verdict is Verdict.PROVED and known
+        for name, others in proved.items():
+            if whole and name in fixed:
+                continue
+            said = f"for {name} = {either(map(described, others))} it is PROVED"
+            self.notes.append(f"{said}, the other arguments being their defaults")
+        if not whole:
             return self._noted(report)
         reports = {f"for {_said(dict(one))}": self.proved[one] for one in self.proved}
         texts = {name: either(map(described, own)) for name, own in every.items()}
@@ -235,6 +246,13 @@ class _Others:
                 values=tuple((name, texts.get(name, text)) for name, text in report.values),
             )
         )
+
+    def _alone(self) -> dict[str, list[Any]]:
+        """The values at which arguments are proved, each alone."""
+        found: dict[str, list[Any]] = {}
+        for ((name, value),) in self.proved:
+            found.setdefault(name, []).append(value)
+        return found
 
     def _wrong_combination(self, every: Mapping[str, Sequence[Any]]) -> Report | None:
         """The report for a combination at which backward is wrong, of a few; None for none."""
@@ -247,16 +265,6 @@ class _Others:
 
     def _noted(self, report: Report) -> Report:
         return replace(report, notes=tuple(dict.fromkeys((*report.notes, *self.notes))))
-
-
-def _open(request: Request, found: Quantified) -> dict[str, Any]:
-    """The arguments that have other values: all but numbers that may be any."""
-    unions = found.unions if found.pieces else {}
-    known = {name for name, one in unions.items() if not one.condition}
-    return {
-        name: value for name, value in defaults(request).items()
-        if name not in known and (value is None or type(value) in (bool, int, float, str))
-    }  # fmt: skip
 
 
 def _plain(default: float) -> Iterator[float]:

@@ -19,9 +19,11 @@ from types import CodeType
 from typing import Any
 
 from symgrad.budgets import MOST_ARGUMENT_VALUES
+from symgrad.frontend.annotated import others_of
 from symgrad.frontend.evidence import REDUCTIONS
 from symgrad.frontend.function import METHODS, class_of, raw_method
 from symgrad.frontend.request import Request
+from symgrad.plain_values import is_alike
 
 Trace = Callable[[Any], Any]
 OTHER = "other"
@@ -116,30 +118,30 @@ def used_as_axis(value: Any) -> None:
         value.log.is_axis = True
 
 
-def other_values(request: Request, default: Any, trace: Trace) -> list[Any]:
-    """Values beside the default that the program tells apart, a few of them.
+def other_values(request: Request, name: str, default: Any, trace: Trace) -> list[Any]:
+    """Values beside the default that the annotation names, and that the program tells apart.
 
-    ``trace``: traces the program with a value.
+    Of these a few.  ``trace``: traces the program with a value.
     """
-    if type(default) is bool:
-        return [not default]
-    found: list[Any] = []
-    if type(default) is str or default is None:
-        found += _texts(request.function, default, trace)
-    if type(default) is int or default is None:
-        found += _integers(request, default, trace)
-    return [one for one in dict.fromkeys(found) if one != default][:MOST_ARGUMENT_VALUES]
+    stated = others_of(request.function, name, default)
+    asked: list[Any] = []
+    if "str" in stated.types:
+        asked += _texts(request.function, default, trace)
+    if "int" in stated.types:
+        asked += _integers(request, default, trace)
+    asked = [one for one in dict.fromkeys(asked) if one != default][:MOST_ARGUMENT_VALUES]
+    return [one for one in (*stated.values, *asked) if not is_alike(one, default)]
 
 
 def _texts(function: Any, default: str | None, trace: Trace) -> list[str]:
-    """Literals; where there is none but the default, a text that is no literal."""
+    """Literals; where there is one alone, or none but the default, a text that is no literal."""
     log = _Log()
     _ask(AskedText, [OTHER, *([] if default is None else [default])], log, trace)
     found = list(log.literals)
     if log.hashed:
         found += _keys(function)
-    if set(found) == {default}:
-        return [OTHER]
+    if found and len({*found, default} - {None}) == 1:
+        return [*found, OTHER]
     if set(REDUCTIONS[:2]) & set(found):
         found += REDUCTIONS
     return found

@@ -21,6 +21,7 @@ from typing import Any
 
 from symgrad.budgets import MOST_ALIASES, MOST_EARLIER_CALLS
 from symgrad.errors import ControlFlowError, SymgradError
+from symgrad.frontend.annotated import has_others
 from symgrad.frontend.asked import other_values
 from symgrad.frontend.case import may_require, trace_after, trace_beside, trace_shown
 from symgrad.frontend.facts import NeedsDecision, SizeFacts
@@ -144,7 +145,7 @@ def _plain(request: Request) -> dict[str, Any]:
     found = {name: one.value if isinstance(one, Region) else one for name, one in found.items()}
     return {
         name: one for name, one in found.items()
-        if name not in sizes and (one is None or type(one) in (bool, int, float, str))
+        if name not in sizes and has_others(request.function, one)
     }  # fmt: skip
 
 
@@ -161,7 +162,7 @@ def _other_values(request: Request, plain: Mapping[str, Any]) -> Iterator[dict[s
             more = [one + 1, one - 1]
         elif type(one) is not float:
             more = [0.75] if one is None else []
-            more += other_values(request, one, partial(_traced_with, request, name))
+            more += other_values(request, name, one, partial(_traced_with, request, name))
         yield from ({name: value} for value in more)
 
 

@@ -11,9 +11,9 @@ number, unless it is added or multiplied and no attribute of ctx; what is compar
 a tensor; what is compared with None may be None; what is annotated as a tensor is one; what is
 counted to, is an exponent, bounds a slice or is taken by ``int``, is positive; what is passed as
 ``dim`` or ``axis`` is an axis, what is compared with a text is that text, what is passed as
-``reduction`` one of torch's, as ``ignore_index`` a label, as ``label_smoothing`` a share; what is
-iterated over has items, and what ``permute`` takes is a permutation; a bias, and what is
-given one axis more, is no number.
+``reduction`` one of torch's, as ``dtype`` a dtype, as ``ignore_index`` a label, as
+``label_smoothing`` a share; what is iterated over has items, and what ``permute`` takes is a
+permutation; a bias, and what is given one axis more, is no number.
 """
 
 from __future__ import annotations
@@ -133,12 +133,14 @@ def syntax_of(function: AnyFunction) -> ast.Module:
 
 
 def asked_for_none(function: AnyFunction) -> frozenset[str]:
-    """The arguments without a default of which the code asks whether they are None.
+    """The arguments without a default that may be None: as annotated, or since the code asks it.
 
-    In backward also as what is unpacked from ``saved_tensors``, or kept as an attribute of ctx.
+    In backward also of what is unpacked from ``saved_tensors``, or kept as an attribute of ctx.
     """
     tree = syntax_of(function)
-    names = {one.name for one in parameters(function) if one.default is Parameter.empty}
+    open_ones = [one for one in parameters(function) if one.default is Parameter.empty]
+    names = {one.name for one in open_ones}
+    stated = {one.name for one in open_ones if "None" in stated_kinds(one)}
     saved: list[str] = []
     known = {name: name for name in names}
     for node in ast.walk(tree):
@@ -160,7 +162,7 @@ def asked_for_none(function: AnyFunction) -> frozenset[str]:
         and isinstance(node.ops[0], (ast.Is, ast.IsNot))
         and getattr(node.comparators[0], "value", 0) is None
     }  # fmt: skip
-    return frozenset(asked & names)
+    return frozenset(asked & names | stated)
 
 
 def called(function: AnyFunction) -> tuple[str, ...]:
@@ -421,6 +423,7 @@ class _Uses:
         self.labels: set[str] = set()
         self.shares: set[str] = set()
         self.items: dict[str, int] = {}
+        self.kinds: dict[str, str] = {}
 
     def plain(self, others: set[str]) -> dict[str, Evidence]:
         """What plain arguments are used for; ``others``: what may not be None."""
@@ -430,6 +433,7 @@ class _Uses:
             **dict.fromkeys(sorted(self.optional - self.tensors - others), "optional"),
             **dict.fromkeys(sorted(self.labels - self.tensors), "label"),
             **dict.fromkeys(sorted(self.shares - self.tensors), "share"),
+            **self.kinds,
         }
 
     def take(self, node: ast.AST) -> None:
@@ -485,6 +489,11 @@ class _Uses:
                 self.labels |= _names(keyword.value)
             elif keyword.arg == "label_smoothing":
                 self.shares |= _names(keyword.value)
+            elif keyword.arg in ("dtype", "device"):
+                self.kinds |= dict.fromkeys(_names(keyword.value), keyword.arg)
+        for one in node.args if name in ("to", "type") else ():
+            for kind in ("dtype", "device"):
+                self.kinds |= {word: kind for word in _names(one) if kind in word.lower()}
 
 
 def _compared(node: ast.expr) -> set[str]:

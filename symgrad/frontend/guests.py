@@ -75,6 +75,7 @@ class Guest(Protocol):
     stated.  ``strided``: do the strides of its tensors depend on those of inputs?
     ``divides_by_zero``: has an integer divided by 0 a value?  ``narrow``: its float
     dtypes of 16 bits.  ``watches_dtypes``: is it noted when the program asks for one?
+    ``values``: the dtypes and devices that an argument is judged at that is annotated as one.
     """
 
     repairs: bool
@@ -85,6 +86,7 @@ class Guest(Protocol):
     divides_by_zero: bool
     narrow: tuple[str, ...]
     watches_dtypes: bool
+    values: tuple[Any, ...]
 
     def variant(self, kind: type) -> type:
         """The class to make tensors and numbers of, in the place of a class of the frontend's."""

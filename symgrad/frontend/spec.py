@@ -214,6 +214,8 @@ def annotated_spec(annotation: Any, scope: dict[str, Any]) -> TensorSpec | None:
         return annotated_spec(typing.get_args(annotation)[0], scope)
     if isinstance(getattr(annotation, "dim_str", None), str):
         return replace(parse_spec(annotation.dim_str), dtype=_jaxtyping_dtype(annotation))
+    if typing.get_origin(annotation) is typing.Literal:
+        return None
     for option in typing.get_args(annotation):  # Optional[...]
         if option is not type(None) and (found := annotated_spec(option, scope)) is not None:
             return found

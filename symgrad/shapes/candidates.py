@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from symgrad.errors import SpecError
+from symgrad.frontend.annotated import Named, named
+from symgrad.frontend.asked import OTHER
 from symgrad.frontend.evidence import (
     COUNTED,
     IGNORED,
@@ -38,7 +40,8 @@ class Candidate:
     """A tensor of ``rank`` axes; a tensor with a given ``spec``; or a plain ``value``.
 
     ``price``: the order in which candidates are tried.  ``constant``: a number of which no
-    gradient is wanted.  ``absent``: None for an optional argument.
+    gradient is wanted.  ``absent``: None for an optional argument.  ``named``: the annotation lists
+    the value.
     """
 
     price: int
@@ -48,6 +51,7 @@ class Candidate:
     value: Any = None
     constant: bool = False
     absent: bool = False
+    named: bool = False
 
     @property
     def is_tensor(self) -> bool:
@@ -95,7 +99,7 @@ def unknowns(function: AnyFunction, static: Mapping[str, Any]) -> Iterator[Unkno
         if name not in static and _is_open(parameter):
             yield Unknown(name, _plain_values(parameter))
     shown = evidence_of(function)
-    named = named_axes(function)
+    axes = named_axes(function)
     forward, _ = raw_method(function, "forward")
     scope = getattr(inspect.unwrap(forward), "__globals__", {})
     for parameter in parameters(function):
@@ -105,16 +109,19 @@ def unknowns(function: AnyFunction, static: Mapping[str, Any]) -> Iterator[Unkno
             yield from (Unknown(f"{parameter.name}_{i}", _TENSORS) for i in range(STARRED))
             continue
         spec = annotated_spec(parameter.annotation, scope)
+        evidence = shown.get(parameter.name, "")
         if spec is not None:
             given = (Candidate(0, spec=spec.with_own_axes(parameter.name)),)
             yield Unknown(parameter.name, given)
+        elif (said := named(function, parameter, evidence)) is not None and said.values:
+            yield from _as_named(parameter, said, evidence)
         elif _is_open(parameter):
-            found = _with_rank(_unknown(parameter, shown.get(parameter.name, "")), named)
+            found = _with_rank(_unknown(parameter, evidence), axes)
             if is_stated_tensor(parameter) and "None" in stated_kinds(parameter):
                 found = _optional(found)
             yield _as_declared(class_of(function).symgrad_plain, parameter, found)
         elif parameter.default is None and parameter.kind is not Parameter.KEYWORD_ONLY:
-            yield _optional(_unknown(parameter, shown.get(parameter.name, "")))
+            yield _optional(_unknown(parameter, evidence))
 
 
 def left_out(
@@ -257,9 +264,31 @@ def _of_items(count: int) -> tuple[Candidate, ...]:
     return (*tuples, *_priced(_TENSORS, 6))
 
 
+def _as_named(parameter: Parameter, said: Named, evidence: Evidence) -> Iterator[Unknown]:
+    """What an annotation names; nothing for a default beside which all of that is judged.
+
+    None stands for what is left out where the other values are any number.
+    """
+    if not _is_open(parameter) and parameter.default is not None:
+        return
+    values = [Candidate(at, value=one, named=True) for at, one in enumerate(said.values)]
+    if not said.types:
+        found = Unknown(parameter.name, tuple(values))
+    else:
+        found = _unknown(parameter.replace(annotation=said.types[-1]), evidence)
+        if said.values == (None,) and found.candidates[0].constant:
+            numbers = [replace(one, named=True) for one in _REALS]
+            yield _optional(Unknown(parameter.name, (CONSTANT, *numbers)))
+            return
+        found = Unknown(parameter.name, (*values, *_priced(found.candidates, len(values))))
+    if _is_open(parameter):
+        yield found
+
+
 def _unknown(parameter: Parameter, evidence: Evidence) -> Unknown:
     if isinstance(evidence, tuple):
-        texts = tuple(Candidate(price, value=text) for price, text in enumerate(evidence))
+        every = (*evidence, OTHER) if len(evidence) == 1 else evidence
+        texts = tuple(Candidate(price, value=text) for price, text in enumerate(every))
         return Unknown(parameter.name, texts)
     found = _tensor_or_number(parameter, evidence)
     if is_stated_tensor(parameter):

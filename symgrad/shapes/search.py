@@ -76,7 +76,7 @@ from symgrad.ops.integers import ramp
 from symgrad.ops.movement import bare
 from symgrad.ops.record import get
 from symgrad.passes.rules import number
-from symgrad.plain_values import described
+from symgrad.plain_values import described, is_alike
 from symgrad.shapes.candidates import (
     ABSENT,
     CONSTANT,
@@ -803,13 +803,14 @@ class _Search:
         tensors that may be absent?
         """
         for position, (unknown, own) in enumerate(zip(self.unknowns, found.chosen, strict=True)):
-            if not own.is_value:
+            left_out = own.absent and any(one.named for one in unknown.candidates)
+            if not (own.is_value or left_out):
                 continue
             judged: list[Any] = [own.value]
             failing: _Trial | None = None
             for one in (*unknown.candidates, *MORE_VALUES):
-                alike = type(one.value) is type(own.value) or own.value is None
-                known = any(type(it) is type(one.value) and it == one.value for it in judged)
+                alike = one.named or own.value is None or type(one.value) is type(own.value)
+                known = any(is_alike(it, one.value) for it in judged)
                 if not one.is_value or not alike or known:
                     continue
                 if one in MORE_VALUES and (
@@ -821,6 +822,8 @@ class _Search:
                     judged.append(one.value)
                     self.values.setdefault(position, []).append(one)
                     yield self._beside(found, trial, optional)
+                elif trial and trial.failing and one.named:
+                    yield self._beside(found, trial, False)
                 elif trial and trial.failing and _is_usual(one.value):
                     failing = failing or trial
             if failing is not None:
@@ -1580,7 +1583,7 @@ class _Search:
         rows = zip(self.unknowns, trial.chosen, strict=True)
         plain = {unknown.name for unknown, one in rows if one.is_value or one.constant}
         return plain | {
-            one.name for one in parameters(self.function) if type(one.default) in (int, float)
+            one.name for one in parameters(self.function) if one.default is not one.empty
         }  # fmt: skip
 
     def _guess(self, trial: _Trial) -> Guess:
@@ -1685,14 +1688,10 @@ class _Search:
         )
 
 
-def _are_alike(one: Any, other: Any) -> bool:
-    return type(one) is type(other) and bool(one == other)
-
-
 def _described(name: str, one: Candidate, spec: TensorSpec | None) -> str:
     if one.constant:
         return f"{name} (any number, without a gradient)"
-    return f"{name} = {one.value!r}" if spec is None else spec.of(name)
+    return f"{name} = {described(one.value)}" if spec is None else spec.of(name)
 
 
 def _likely(unknown: Unknown) -> str:

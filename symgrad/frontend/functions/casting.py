@@ -23,6 +23,7 @@ from symgrad.frontend.history import (
 )
 from symgrad.frontend.lift import as_tensor, on_nodes, result_dtype
 from symgrad.frontend.questions import questions
+from symgrad.frontend.regions import PLAIN
 from symgrad.frontend.session import active, current
 from symgrad.frontend.table import FUNCTIONS, operation
 from symgrad.frontend.tensor import (
@@ -36,6 +37,7 @@ from symgrad.frontend.tensor import (
 )
 from symgrad.ir.dim import product
 from symgrad.ir.dtype import ALL, DType, bool_
+from symgrad.ops.movement import bare
 
 Tensor = SymbolicTensor
 
@@ -95,6 +97,9 @@ def _to(self: Tensor, *args: Any, dtype: Any, copy: bool) -> Tensor:
     source: Tensor = clone(self) if copy or (len(flags) > 1 and flags[1]) else self
     for arg in (*args, *([dtype] if dtype is not None else [])):
         if isinstance(arg, Tensor):
+            node = bare(arg.node)
+            if node.op == "input" and node.attributes["name"] in current().declared(PLAIN):
+                raise TypeError("to() takes a dtype, a device or a tensor, and no number")
             return converted(source, arg.dtype)
         if not isinstance(arg, bool) and not is_device(arg):
             return converted(source, as_dtype(arg))

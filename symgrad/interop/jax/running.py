@@ -58,6 +58,7 @@ class JaxGuest:
     divides_by_zero = True
     narrow: tuple[str, ...] = ("float16", "bfloat16")
     watches_dtypes = False
+    values: tuple[Any, ...] = ()
     spawns = True
     strided = False
     shapes_hint = (

@@ -64,6 +64,7 @@ class TorchGuest:
     strided = True
     narrow: tuple[str, ...] = ("float16", "bfloat16")
     watches_dtypes = True
+    values = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.device("cpu"))
 
     def variant(self, kind: type) -> type:
         """The class to make tensors and numbers of."""
