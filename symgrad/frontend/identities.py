@@ -13,8 +13,9 @@ from __future__ import annotations
 import builtins
 import dis
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import EnumMeta
 from functools import lru_cache
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from symgrad.errors import Location
@@ -130,7 +131,7 @@ def _last(group: Group) -> dis.Instruction | None:
 
 
 def _is_other(group: Group, space: Mapping[str, Any]) -> bool:
-    """Is it certainly no number: None, a text, a class, what ``type()`` gives?"""
+    """Is it certainly no number: None, a text, a class, a member, what ``type()`` gives?"""
     last = _last(group)
     if last is None:
         return False
@@ -138,11 +139,27 @@ def _is_other(group: Group, space: Mapping[str, Any]) -> bool:
         return not _is_number(last.argval)
     if last.opname == "LOAD_GLOBAL":
         return not _is_number(_global(last, space))
-    if last.argval == "__class__":
+    if last.argval == "__class__" or _is_choice(group, space):
         return True
     named = next((one for one in group if one.opname == "LOAD_GLOBAL"), None)
     called = last.opname.startswith("CALL") and named is not None
     return called and named is not None and named.argval == "type"
+
+
+def _is_choice(group: Group, space: Mapping[str, Any]) -> bool:
+    """Is it a member of an enumeration, or a constant of a module: ``Mode.SUM``, ``torch.half``?"""
+    known = [one for one in group if one.opname not in ("CACHE", "NOP", "EXTENDED_ARG")]
+    if len(known) < 2 or known[0].opname != "LOAD_GLOBAL":
+        return False
+    value = _global(known[0], space)
+    for one in known[1:]:
+        if one.opname != "LOAD_ATTR" or not isinstance(one.argval, str):
+            return False
+        if isinstance(value, EnumMeta):
+            value = value.__members__.get(one.argval)
+        else:
+            value = vars(value).get(one.argval) if isinstance(value, ModuleType) else None
+    return value is not None and not _is_number(value)
 
 
 def _global(one: dis.Instruction, space: Mapping[str, Any]) -> Any:

@@ -211,15 +211,19 @@ IDENTITIES = (
     "n is 3", "3 is n", "x.shape[0] is 37", "n is not 3", "x.shape[0] is g.shape[0]", "ctx.n is n",
     "operator.is_(n, 5)", "(lambda v: v is 3)(n)", "is_not(n, 5)", "n is LIMIT", "n + 1 is 4",
     "any(map(operator.is_, [n], [3]))", "any(map(PICK, [n], [3]))",
-    "getattr(operator, 'is_')(n, 3)",
+    "getattr(operator, 'is_')(n, 3)", "n is Mode.ONE.value", "n is math.pi",
 )  # fmt: skip
-FINE = ("n is None", "n is True", "n is SENTINEL", "type(n) is int", "ctx.flag is False")
+FINE = (
+    "n is None", "n is True", "n is SENTINEL", "type(n) is int", "ctx.flag is False",
+    "n is Mode.ONE", "operator.add is not n",
+)  # fmt: skip
 
 
 def _identity(text: str, name: str) -> Any:
     source = f"""
-import operator
+import enum, math, operator
 from operator import is_not
+Mode = enum.Enum("Mode", "ONE")
 LIMIT, SENTINEL, PICK = 5, object(), operator.is_
 class Asks(sg.Function):
     @staticmethod
@@ -242,7 +246,7 @@ def test_identity_of_numbers_is_undecided_with_the_line(text: str) -> None:
     report = _identity(text, "Asks")
     assert str(report.verdict) == "UNDECIDED"
     assert "compared by identity" in report.inputs["x"].reason
-    assert "<adversarial Asks>:15" in report.inputs["x"].reason
+    assert "<adversarial Asks>:16" in report.inputs["x"].reason
 
 
 @pytest.mark.parametrize("text", ["ctx.a is ctx.b", "any(map(operator.is_, [ctx.a], [ctx.b]))"])

@@ -268,3 +268,22 @@ def test_a_text_that_no_literal_is() -> None:
         methods = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
         report = sg.verify(type("Op", (torch.autograd.Function,), methods))
         assert report.stated.endswith(said), report
+
+
+def test_a_condition_at_other_values_is_said_once_for_all_ranks() -> None:
+    class Shaped(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, kind: Mode) -> Any:
+            ctx.save_for_backward(x)
+            ctx.kind = kind
+            return x * 2 if kind is Mode.ONE else x.abs()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return g * (2 if ctx.kind is Mode.ONE else x.sign()), None
+
+    report = sg.verify(Shaped)
+    assert report.stated == "PROVED for kind = Mode.ONE or Mode.TWO or Mode.THREE"
+    (condition,) = report.inputs["x"].conditions
+    assert condition.text.endswith("(for kind = Mode.TWO; for kind = Mode.THREE)")

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Protocol, TypeVar
 
 from symgrad.deadline import TimeUp
@@ -165,7 +166,8 @@ def for_guesses(
     report = reports[chosen]
     if report.verdict is Verdict.PROVED:
         ranks = {f"for {one.text}": found for one, found in reports.items() if one is not chosen}
-        report = with_conditions(report, ranks)
+        values = {words: _other_values(report, found) for words, found in ranks.items()}
+        report = with_conditions(report, ranks, values)
         report = replace(report, values=_values(report, reports.values()))
     if report.verdict is not Verdict.REFUTED:
         report = replace(report, inputs=under(report.inputs, after=together))
@@ -197,6 +199,13 @@ def for_guesses(
         report, inferred=inferred, guessed=chosen.text, beside=beside,
         notes=(*report.notes, inferred),
     )  # fmt: skip
+
+
+def _other_values(report: Report, other: Report) -> str:
+    """The plain values of another report that are others: ``for mode = 'sum'``; empty for none."""
+    own = dict(report.values)
+    found = [f"{name} = {text}" for name, text in other.values if own.get(name) != text]
+    return f"for {', '.join(found)}" if found else ""
 
 
 def _values(report: Report, every: Iterable[Report]) -> tuple[tuple[str, str], ...]:
@@ -308,10 +317,13 @@ def _with(report: Report, verdict: Verdict) -> set[str]:
     return {name for name, one in report.inputs.items() if one.verdict is verdict}
 
 
-def with_conditions(report: Report, others: Mapping[str, Report]) -> Report:
+def with_conditions(
+    report: Report, others: Mapping[str, Report], short: Mapping[str, str] = MappingProxyType({})
+) -> Report:  # fmt: skip
     """The report with the conditions that other reports on the same inputs have as well.
 
-    ``others``: by words for what they were judged for.
+    ``others``: by words for what they were judged for; ``short``: other words, for what several
+    have.
     """
     inputs = {}
     for name, one in report.inputs.items():
@@ -319,28 +331,42 @@ def with_conditions(report: Report, others: Mapping[str, Report]) -> Report:
             words: other.inputs[name].conditions
             for words, other in others.items() if name in other.inputs
         }  # fmt: skip
-        inputs[name] = replace(one, conditions=_together(one.conditions, found))
+        inputs[name] = replace(one, conditions=_together(one.conditions, found, short))
     return replace(report, inputs=inputs)
 
 
 def _together(
-    own: Sequence[Condition], others: Mapping[str, Sequence[Condition]]
-) -> tuple[Condition, ...]:
+    own: Sequence[Condition], others: Mapping[str, Sequence[Condition]],
+    short: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[Condition, ...]:  # fmt: skip
     """Conditions with those of other ranks, or other optional tensors, each once.
 
     What differs by the numbers of axes alone, and the sizes of these, is one condition; what
     another report has beside, is said to be about that.
     """
-    found = list(own)
+    more: dict[Condition, list[str]] = {}
     for words, conditions in others.items():
         left = Counter(map(_whatever_axes, own))
         for one in conditions:
             key = _whatever_axes(one)
             if left[key]:
                 left[key] -= 1
-            elif one not in found:
-                found.append(replace(one, text=f"{one.text} ({words})"))
-    return tuple(dict.fromkeys(found))
+            elif one not in own:
+                more.setdefault(one, []).append(words)
+    found = [
+        replace(one, text=f"{one.text} ({'; '.join(_shortened(every, short))})")
+        for one, every in more.items()
+    ]
+    return tuple(dict.fromkeys((*own, *found)))
+
+
+def _shortened(every: Sequence[str], short: Mapping[str, str]) -> Iterable[str]:
+    """Words, those once that stand for several of them."""
+    briefs = [short.get(words, "") for words in every]
+    return dict.fromkeys(
+        brief if brief and briefs.count(brief) > 1 else words
+        for words, brief in zip(every, briefs, strict=True)
+    )
 
 
 def _whatever_axes(one: Condition) -> tuple[str, str]:
