@@ -129,13 +129,12 @@ class Questions:
             return False
         if requires(name) in self.given:
             return self.answer(requires(name), True, where)
-        others = [self._known(other) for other in self.wanted if other != name]
+        others = [self._known(requires(other)) for other in self.wanted if other != name]
         if all(known is False for known in others):
             return True
         return self.answer(requires(name), True, where)
 
-    def _known(self, name: str) -> bool | None:
-        question = requires(name)
+    def _known(self, question: str) -> bool | None:
         found = self.answers.get(question)
         return self.given.get(question) if found is None else found.value
 
@@ -267,6 +266,11 @@ class Questions:
     def on_gpu(self, where: Location | None) -> bool:
         """Are the tensors on a GPU?"""
         return self.answer(GPU, False, where)
+
+    def put_on_gpu(self, where: Location | None) -> None:
+        """A tensor is moved to a GPU, or made there: the others are there, too."""
+        if not self._known(GPU):
+            self.assume("all tensors are on a GPU of CUDA", where)
 
     def are_on(self, kind: str, where: Location | None) -> bool:
         """Are the tensors on a device of this kind?  None of a third kind is in any trace.

@@ -76,6 +76,24 @@ def test_a_tensor_of_an_old_class_is_one_of_the_trace(name: str, factor: int) ->
     assert (report.verdict == sg.PROVED) == (factor == 2), str(report)
 
 
+@pytest.mark.parametrize("factor", [2, 3], ids=["right", "wrong"])
+def test_a_move_back_to_the_device_of_an_input_is_for_both_devices(factor: int) -> None:
+    class Moved(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, device: torch.device) -> Any:  # type: ignore[name-defined]
+            ctx.own = x.device
+            return 2 * x.to(device)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return factor * g.to(ctx.own), None
+
+    report = sg.verify(Moved)
+    assert report.verdict == (sg.PROVED if factor == 2 else sg.REFUTED), str(report)
+    assert "for device = device(type='cpu')" in report.stated
+    assert "GPU" not in str(report)
+
+
 def test_memory_that_nobody_wrote_is_not_proved() -> None:
     class Unwritten(Function):
         @staticmethod

@@ -158,7 +158,7 @@ def note_device(name: str, values: Sequence[Any]) -> None:
     named = (str(one) for one in values if type(one) in (str, torch.device))
     known = questions()
     if known is not None and (name == "cuda" or any(one.startswith("cuda") for one in named)):
-        known.assume("all tensors are on a GPU of CUDA", here())
+        known.put_on_gpu(here())
 
 
 def _natively(func: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
