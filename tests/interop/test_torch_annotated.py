@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 import symgrad as sg  # noqa: E402
 
 pytestmark = pytest.mark.peers
-
+Function: Any = torch.autograd.Function
 
 OPTIONAL: Any = Optional
 """As older code writes it."""
@@ -53,7 +53,7 @@ def scaled(of: Callable[[Any], float], wrong: Callable[[Any], bool], kind: Any, 
     if how:
         forward.__defaults__ = (how["default"],)
     methods = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
-    return sg.verify(type("Scaled", (torch.autograd.Function,), methods))
+    return sg.verify(type("Scaled", (Function,), methods))
 
 
 def of_text(kind: Any) -> float:
@@ -152,7 +152,7 @@ def cast(annotation: Any, wrong: Any = None, **how: Any) -> Any:
     if how:
         forward.__defaults__ = (how["default"],)
     methods = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
-    return sg.verify(type("Cast", (torch.autograd.Function,), methods))
+    return sg.verify(type("Cast", (Function,), methods))
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_a_dtype_beside_a_default() -> None:
 
 
 def test_a_number_is_no_dtype() -> None:
-    class Anything(torch.autograd.Function):
+    class Anything(Function):
         @staticmethod
         def forward(ctx: Any, x: Any, what: Any) -> Any:
             return x.to(what) * 2
@@ -266,12 +266,12 @@ def test_a_text_that_no_literal_is() -> None:
 
     for backward, said in ((right, "PROVED for kind = 'two' or 'other'"), (wrong, "'other'")):
         methods = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
-        report = sg.verify(type("Op", (torch.autograd.Function,), methods))
+        report = sg.verify(type("Op", (Function,), methods))
         assert report.stated.endswith(said), report
 
 
 def test_a_condition_at_other_values_is_said_once_for_all_ranks() -> None:
-    class Shaped(torch.autograd.Function):
+    class Shaped(Function):
         @staticmethod
         def forward(ctx: Any, x: Any, kind: Mode) -> Any:
             ctx.save_for_backward(x)
