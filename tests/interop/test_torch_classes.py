@@ -134,7 +134,7 @@ def test_what_cannot_be_traced_is_said_with_its_line(name: str) -> None:
 
 @pytest.mark.parametrize(("call", "said"), [
     ("torch.fft.rfft(x).abs()", "torch.fft.rfft"), ("torch.histogram(x)", "torch.histogram"),
-    ("F.grid_sample(x, x)", "torch.nn.functional.grid_sample"),
+    ("torch.linalg.ldl_factor(x)[0]", "torch.linalg.ldl_factor"),
     ("x.data_ptr() + x", "torch.Tensor.data_ptr"),
 ])  # fmt: skip
 def test_an_operation_that_is_missing_is_the_headline(call: str, said: str) -> None:
