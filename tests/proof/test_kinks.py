@@ -191,6 +191,27 @@ def test_a_kink_is_named_where_the_branches_differ(
     assert named(forward, backward) == expected
 
 
+TIED = {
+    "sg.maximum(x, x)": "g",
+    "sg.maximum(x, x.relu())": "g * (x > 0)",
+    "sg.minimum(x.abs(), x)": "g",
+    "sg.minimum(-x, x.abs())": "-g",
+    "sg.maximum(x - x.floor(), x - x.floor())": "g",
+}
+
+
+@pytest.mark.parametrize("forward", TIED)
+def test_operands_that_are_equal_in_an_open_set_have_one_derivative_there(forward: str) -> None:
+    for backward, verdicts in (
+        (TIED[forward], [sg.PROVED]),
+        (f"3 * ({TIED[forward]})", [sg.REFUTED, sg.SURROGATE]),
+        (f"({TIED[forward]}) * (x < 5)", [sg.REFUTED, sg.SURROGATE]),
+    ):
+        text = class_text("Judged", forward, backward, "x")
+        found = sg.verify(class_of("Judged", text, sg), "n", suggest=False)
+        assert found.verdict in verdicts, str(found)
+
+
 @pytest.mark.slow
 def test_a_huber_loss_has_no_kink_for_all_thresholds() -> None:
     text = class_text(

@@ -52,7 +52,13 @@ def body(op: Op, arity: int) -> Any:
 
 @cache
 def partial(op: Op, arity: int, position: int) -> Any:
-    """The derivative of the op's body by one operand, zero where it is constant but for jumps."""
+    """The derivative of the op's body by one operand, zero where it is constant but for jumps.
+
+    Of a greatest or least of two, what is equal is the second one: both derivatives are the same
+    there, but on a null set.
+    """
+    if position == 1 and body(op, arity).func in (sympy.Max, sympy.Min):
+        return 1 - partial(op, arity, 0)
     derivative = sympy.diff(body(op, arity), SYMBOLS[position])
     jumps = (sympy.DiracDelta, sympy.Derivative, sympy.Subs)
     return derivative.replace(lambda part: isinstance(part, jumps), lambda part: sympy.Integer(0))
