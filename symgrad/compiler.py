@@ -53,7 +53,7 @@ from symgrad.frontend.anyrank.session import Observation
 from symgrad.frontend.branches import branches
 from symgrad.frontend.calls import asks_nothing, leaving_out, other_calls
 from symgrad.frontend.evidence import AnyFunction
-from symgrad.frontend.forward_mode import JvpError, has_jvp, pushing
+from symgrad.frontend.forward_mode import JvpError, failure, has_jvp, pushing
 from symgrad.frontend.function import (
     Function,
     class_location,
@@ -1205,6 +1205,8 @@ def _pushes(request: Request, rank: int | None) -> FunctionGraphs | SymgradError
         return trace_request(made, batch_rank=rank)
     except JvpError as error:
         return error
+    except ControlFlowError as error:  # of jvp: forward alone was traced
+        return failure(error, undecided=True)
 
 
 def _paths(

@@ -13,7 +13,7 @@ from itertools import product
 
 from symgrad.budgets import ALL_MASKS_UP_TO
 from symgrad.codegen.names import identifier
-from symgrad.errors import CodegenError, UnsupportedOpError
+from symgrad.errors import CodegenError, ControlFlowError, UnsupportedOpError
 from symgrad.ir.dtype import NARROW
 from symgrad.ir.function import BatchAxes, FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Graph, Node
@@ -184,6 +184,11 @@ def plan(
                 f"{graphs.name} stores values as {stored.dtype}, for which there are no kernels",
                 location=stored.location,
             )
+        if raised := case.raises:
+            raise ControlFlowError(
+                f"a kernel cannot raise for the values of a tensor: {raised.what}",
+                location=raised.location, hint="look at the values before the call of the op",
+            )  # fmt: skip
     traced = replace(graphs, cases=_named_alike(graphs, _usable(graphs.cases)))
     graphs, steps = in_stable_forms(traced) if steady else (traced, {})
     joints = [joint_of(graphs, case) for case in graphs.cases]

@@ -62,13 +62,13 @@ def may_handle() -> bool:
     """Is what is raised here within a ``try`` or a ``with`` of the program that is traced?"""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and module_of(frame) != _TRACING:
-        if not is_in(frame, NOT_THE_PROGRAM) and _is_guarded(frame.f_code, frame.f_lasti):
+        if not is_in(frame, NOT_THE_PROGRAM) and is_guarded(frame.f_code, frame.f_lasti):
             return True
         frame = frame.f_back
     return False
 
 
-def _is_guarded(code: CodeType, place: int) -> bool:
+def is_guarded(code: CodeType, place: int) -> bool:
     """Does an instruction stand where an exception is caught?  Unknown where: anywhere."""
     if sys.version_info < (3, 11):
         return any(one.opname.startswith("SETUP_") for one in dis.get_instructions(code))

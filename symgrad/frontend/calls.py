@@ -201,7 +201,7 @@ def _after(
         if not todo:
             return
         known = todo.pop()
-        trace = partial(trace_after, caller=sys._getframe(), between=between)
+        trace = partial(trace_after, caller=sys._getframe(), between=between, chosen=case.chosen)
         try:
             one = trace(_copied(own), known, answers, other)
             alone = case if known is facts else trace(_copied(own), known, answers, None)
@@ -256,7 +256,7 @@ def _beside(
             found = trace_beside(
                 own, facts, answers, other, sizes, groups, caller=sys._getframe(),
                 dtype=str(float64 if "dtype" in asked else float32),
-                other_default="default" in asked,
+                other_default="default" in asked, chosen=case.chosen,
             )  # fmt: skip
         except (SymgradError, NeedsDecision):
             return None
@@ -382,7 +382,7 @@ def _aliased(request: Request, graphs: FunctionGraphs, rank: int | None) -> Iter
             try:
                 found = trace_beside(
                     own, facts, dict(graphs.answers), _at(own, sizes), sizes, groups,
-                    caller=sys._getframe(), dtype=str(float32),
+                    caller=sys._getframe(), dtype=str(float32), chosen=case.chosen,
                 )  # fmt: skip
             except (SymgradError, NeedsDecision):
                 found = _without_sizes(own, case)
@@ -406,7 +406,7 @@ def _hooked(own: Request, case: FunctionCase, answers: Mapping[str, bool]) -> It
         with suppress(SymgradError, NeedsDecision):
             found = trace_beside(
                 own, facts, answers, _at(own, sizes), sizes, (), caller=sys._getframe(),
-                dtype=str(float32), hooked=True,
+                dtype=str(float32), hooked=True, chosen=case.chosen,
             )  # fmt: skip
     if found is None or found.other is None:
         found = _without_sizes(own, case)

@@ -8,14 +8,15 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import FrameType
 from typing import Any, TypeVar
 
-from symgrad.errors import Location, ProtocolError, SymgradError, is_limit
+from symgrad.errors import ProtocolError, SymgradError, is_limit
 from symgrad.frontend import gradients
+from symgrad.frontend.choices import Answers, Choice, for_all_values, passes
 from symgrad.frontend.conversions import symbolic_conversions
 from symgrad.frontend.facts import NeedsDecision, SizeFacts
 from symgrad.frontend.function import (
@@ -31,7 +32,6 @@ from symgrad.frontend.function import (
     state_of,
 )
 from symgrad.frontend.history import OWN_RULE, History, Mark, Returned
-from symgrad.frontend.masks import Masks, on_values, standing_for_all
 from symgrad.frontend.plain import PlainNumber
 from symgrad.frontend.questions import AGAIN, NeedsInputGrad, Questions, noting_limits
 from symgrad.frontend.reach import reached
@@ -39,12 +39,13 @@ from symgrad.frontend.regions import Region
 from symgrad.frontend.request import Request
 from symgrad.frontend.session import NeedsHistories, Session, activate, as_symgrad_error
 from symgrad.frontend.sizes import symbolic_math
+from symgrad.frontend.spoken import unheard
 from symgrad.frontend.state import Change, Later, State, changes_of, put_back
 from symgrad.frontend.stated import relations
 from symgrad.frontend.tables import Tables, hashes_sizes
 from symgrad.frontend.tensor import GIVEN, SelectedTensor, SymbolicTensor, fresh, own_names
 from symgrad.frontend.thresholds import region_of
-from symgrad.frontend.unknown import between_calls
+from symgrad.frontend.unknown import between_calls, between_ways
 from symgrad.frontend.unwritten import initialised
 from symgrad.frontend.views import Expand
 from symgrad.ir.dim import Dim
@@ -72,43 +73,49 @@ def trace_case(
     ``inner`` collects the Functions that it applies.  ``histories``: follow what PyTorch would
     record, for differentiating backward again.  ``new_session``: makes the trace.
     """
-    asked: list[tuple[Node, Location | None]] = []
+    asked: list[Choice] = []
 
-    def start(empty: Masks = ()) -> _Run:
+    def start(chosen: Answers) -> _Run:
         session = new_session(facts, assumed=request.assumptions, inner=inner)
         session.namer.start(caller)
-        session.questions = Questions(answers, may_require(request), empty=tuple(empty))
-        asked[:] = []
-        session.questions.masks = asked
+        session.questions = Questions(answers, may_require(request), chosen=chosen)
+        asked.clear()
+        session.questions.choices = asked
         session.guest, session.cuts = request.cls.symgrad_guest, request.cls.symgrad_cuts
         session.questions.identity, session.questions.keeps = asks_identity, keeps
         session.questions.marked = marked
         return _Run(session, request, session.questions)
 
-    def once(between: Callable[[], None], empty: Masks = ()) -> FunctionCase:
-        return _once(lambda: start(empty), given_cotangents, between, histories)
+    def traced(between: Callable[[], None], restart: Callable[[], None]) -> FunctionCase:
+        def once(chosen: Answers) -> FunctionCase:
+            if chosen:
+                restart()
+            return _once(lambda: start(chosen), given_cotangents, between, histories)
 
-    def traced(between: Callable[[], None]) -> FunctionCase:
-        try:
-            case = once(between)
-        except SymgradError as error:
-            raise on_values(error, asked) from error.__cause__
-        return standing_for_all(case, list(asked), lambda empty: once(lambda: None, empty))
+        return for_all_values(once, asked)
 
     begun: list[Change] = []
     asks_identity, keeps, marked = False, False, frozenset[str]()
     with put_back(request.function) as state:
         if state is None:
-            return traced(lambda: None)
+            return traced(lambda: None, lambda: None)
+
+        def note_changes() -> None:
+            begun.extend(state.changes())
+
+        def restart() -> None:
+            note_changes()
+            state.restore()
+
         asks_identity, keeps = bool(state.reach.tensors), state.reach.tells_saved
         marked = state.reach.marked
-        case = traced(lambda: begun.extend(state.changes()))
+        case = traced(note_changes, restart)
         tables = Tables(state)
-        if not (hashes_sizes(case) and tables.state.reach.may_keep):
+        if not (hashes_sizes(case) and tables.state.reach.may_keep) or case.chosen:
             return _for_later(case, traced, state, begun, request)
         with tables.in_place():
             begun.clear()
-            other = traced(lambda: begun.extend(state.changes()))
+            other = traced(note_changes, restart)
             if not hashes_sizes(other):
                 return _for_later(other, traced, state, begun, request, tables)
         return _for_later(case, traced, state, begun, request)
@@ -119,17 +126,20 @@ def _once(
     between: Callable[[], None], histories: bool,
 ) -> FunctionCase:  # fmt: skip
     """The case of a run, which follows histories if it has to."""
-    if histories:
-        return _traced(start(), given_cotangents, between, follow=True)
-    try:
-        return _traced(start(), given_cotangents, between)
-    except NeedsHistories:
+    with ExitStack() as quiet:
+        run = start()
+        run.questions.quiet = quiet
+        if histories:
+            return _traced(run, given_cotangents, between, follow=True)
+        with suppress(NeedsHistories):
+            return _traced(run, given_cotangents, between)
+    with unheard():
         return _unmarked(_traced(start(), given_cotangents, between, follow=True, twice=True))
 
 
 def _for_later(
-    case: FunctionCase, traced: Callable[[Callable[[], None]], FunctionCase], state: State,
-    begun: list[Change], request: Request, tables: Tables | None = None,
+    case: FunctionCase, traced: Callable[..., FunctionCase], state: State, begun: list[Change],
+    request: Request, tables: Tables | None = None,
 ) -> FunctionCase:  # fmt: skip
     """The case, with what later calls may do otherwise.
 
@@ -137,7 +147,7 @@ def _for_later(
     """
 
     def again() -> bool:
-        return _is_again(case, lambda: traced(between_calls))
+        return _is_again(case, lambda: traced(between_calls, between_ways))
 
     later = Later(
         state, begun, lambda: State(reached(request.function)),
@@ -270,17 +280,18 @@ _Followed = TypeVar("_Followed")
 def trace_beside(
     request: Request, facts: SizeFacts, answers: Mapping[str, bool], other: Request,
     sizes: Mapping[str, int], same: tuple[tuple[str, ...], ...], *, caller: FrameType, dtype: str,
-    hooked: bool = False, other_default: bool = False,
+    hooked: bool = False, other_default: bool = False, chosen: Answers = (),
 ) -> OtherCall:  # fmt: skip
     """A case, with another call between its forward and its backward; see ``OtherCall``.
 
     ``other``: the request of the other call, whose sizes are numbers, or else those of this;
-    ``hooked``: its saved tensors are other objects; ``other_default``: its default dtype is.
+    ``hooked``: its saved tensors are other objects; ``other_default``: its default dtype is;
+    ``chosen``: what is answered where they ask of elements.
     Raises what forward raises, and NeedsDecision.
     """
     run = partial(
         _beside, request, facts, answers, other, sizes, same,
-        caller=caller, dtype=dtype, hooked=hooked, other_default=other_default,
+        caller=caller, dtype=dtype, hooked=hooked, other_default=other_default, chosen=chosen,
     )  # fmt: skip
     return _followed(run)
 
@@ -296,9 +307,9 @@ def trace_shown(
     """
 
     def run(follow: bool) -> OtherCall:
-        second = _started(other, SizeFacts(), answers, caller, follow)
+        second = _started(other, SizeFacts(), answers, caller, follow, case.chosen)
         second.session.shown_as = shown_as
-        with put_back(other.function) as state, _symbolic(other), noting_limits():
+        with put_back(other.function) as state, _symbolic(other), noting_limits(), unheard():
             second.questions.keeps = state is not None and state.reach.tells_saved
             try:
                 begun = _forward_of(second)
@@ -325,12 +336,12 @@ def _followed(run: Callable[[bool], _Followed]) -> _Followed:
 
 def _started(
     request: Request, facts: SizeFacts, answers: Mapping[str, bool], caller: FrameType,
-    follow: bool,
+    follow: bool, chosen: Answers,
 ) -> _Run:  # fmt: skip
     session = Session(facts, assumed=request.assumptions)
     session.namer.start(caller)
     session.questions = Questions(
-        {**answers, AGAIN: True} if follow else answers, may_require(request)
+        {**answers, AGAIN: True} if follow else answers, may_require(request), chosen=chosen
     )
     session.guest, session.cuts = request.cls.symgrad_guest, request.cls.symgrad_cuts
     session.history = History(session) if follow else None
@@ -349,14 +360,14 @@ def _called(
 def _beside(
     request: Request, facts: SizeFacts, answers: Mapping[str, bool], other: Request,
     sizes: Mapping[str, int], same: tuple[tuple[str, ...], ...], follow: bool, *,
-    caller: FrameType, dtype: str, hooked: bool, other_default: bool,
+    caller: FrameType, dtype: str, hooked: bool, other_default: bool, chosen: Answers,
 ) -> OtherCall:  # fmt: skip
-    first = _started(request, facts, answers, caller, follow)
+    first = _started(request, facts, answers, caller, follow, chosen)
     its_facts = SizeFacts() if other.sizes == () else facts
-    second = _started(other, its_facts, answers, caller, follow)
+    second = _started(other, its_facts, answers, caller, follow, chosen)
     second.same = same
     second.session.other_default = other_default
-    with put_back(request.function) as state, _symbolic(request), noting_limits():
+    with put_back(request.function) as state, _symbolic(request), noting_limits(), unheard():
         keeps = state is not None and state.reach.tells_saved
         first.questions.keeps = second.questions.keeps = keeps
         second.questions.hooked = hooked
@@ -383,34 +394,42 @@ def _beside(
 
 def trace_after(
     request: Request, facts: SizeFacts, answers: Mapping[str, bool], earlier: Request | None, *,
-    caller: FrameType, between: bool,
+    caller: FrameType, between: bool, chosen: Answers,
 ) -> FunctionCase | None:  # fmt: skip
     """A case after another call; None where forward does not accept that.
 
     ``earlier``: the request of that call, whose sizes are numbers; None for no call.
-    ``between``: it comes between forward and backward.
+    ``between``: it comes between forward and backward.  ``chosen``: what is answered where the case
+    asks of elements; the earlier call goes one of its own ways.
     Raises what forward raises, and NeedsDecision.
     """
-    return _followed(
-        partial(_after, request, facts, answers, earlier, caller=caller, between=between)
+    run = partial(
+        _after, request, facts, answers, earlier, caller=caller, between=between, chosen=chosen
     )
+    return _followed(run)
 
 
 def _after(
     request: Request, facts: SizeFacts, answers: Mapping[str, bool], earlier: Request | None,
-    follow: bool, *, caller: FrameType, between: bool,
+    follow: bool, *, caller: FrameType, between: bool, chosen: Answers,
 ) -> FunctionCase | None:  # fmt: skip
+    asked: list[Choice] = []
+
+    def call(own: Answers) -> FunctionCase:
+        assert earlier is not None
+        run = _started(earlier, SizeFacts(), answers, caller, follow, own)
+        asked.clear()
+        run.questions.choices = asked
+        begun = _forward_of(run)
+        return _called(run, begun, _backward_of(run, begun), follow)
+
     def called() -> bool:
-        if earlier is None:
-            return True
-        run = _started(earlier, SizeFacts(), answers, caller, follow)
-        with suppress(SymgradError, NeedsDecision):
-            _backward_of(run, _forward_of(run))
-            return True
+        with suppress(NeedsDecision):
+            return earlier is None or passes(call, asked)
         return False
 
-    first = _started(request, facts, answers, caller, follow)
-    with put_back(request.function) as state, _symbolic(request), noting_limits():
+    first = _started(request, facts, answers, caller, follow, chosen)
+    with put_back(request.function) as state, _symbolic(request), noting_limits(), unheard():
         first.questions.keeps = state is not None and state.reach.tells_saved
         if not between and not called():
             return None
@@ -540,7 +559,7 @@ class _Run:
         )
         try:
             output = run_forward(self.request.function, self.context, positional, named)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             found = as_symgrad_error(error, "forward")
             raise found from found.__cause__
         if isinstance(output, list) and type(self.context).symgrad_kind is not None:
@@ -746,7 +765,7 @@ class _Run:
         kept = self._kept()
         try:
             found = self._gradients()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             return (), as_symgrad_error(error, "backward")
         if self.twice and not self.session.written:
             if not self._same_again(found):
@@ -791,6 +810,7 @@ class _Run:
                 node = session.graph.input(name, cotangent.node.type)
                 known[node] = cotangent.node
                 self.given[slot] = _handle(node, name)
+        self.questions.other = known
         try:
             again = self._gradients()
         except Exception:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from symgrad.errors import ProtocolError, counted, is_limit
+from symgrad.errors import ProtocolError, SymgradError, counted, is_limit
 from symgrad.frontend.conversions import symbolic_conversions
 from symgrad.frontend.evidence import AnyFunction, parameters
 from symgrad.frontend.function import (
@@ -39,6 +39,13 @@ class JvpError(ProtocolError):
     """
 
     undecided = False
+
+
+def failure(error: SymgradError, *, undecided: bool) -> JvpError:
+    """What an error of a trace says of ``jvp``."""
+    found = JvpError(error.what, location=error.location, hint=error.hint)
+    found.undecided = undecided
+    return found
 
 
 def has_jvp(function: AnyFunction) -> bool:
@@ -127,9 +134,7 @@ def _both(request: Request, reference: Any, given: Mapping[str, Any]) -> Any:
         raise
     except Exception as error:
         known = as_symgrad_error(error, "jvp")
-        problem = JvpError(known.what, location=known.location, hint=known.hint)
-        problem.undecided = is_limit(known)
-        raise problem from None
+        raise failure(known, undecided=is_limit(known)) from None
     finally:
         said.pushing = False
     if reference is not None:

@@ -16,14 +16,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
 from symgrad.errors import ControlFlowError, Location, SymgradError, UnsupportedOpError
 from symgrad.frontend.caller import asker, here
+from symgrad.frontend.choices import MOST_CHOICES, MOST_REPEATED, Answers, Choice
 from symgrad.frontend.session import RAISED_AS, active
+from symgrad.frontend.spoken import unheard
 from symgrad.ir.function import Answer, Asked
 from symgrad.ir.graph import Node
 from symgrad.ir.rewrite import rewrite
@@ -75,8 +77,10 @@ class Questions:
     finds there, and does not find; ``marked``: those that its code sets somewhere.
     ``mode``: what forward says of recording (``enable_grad``), if it does; ``recorded``: it has.
     ``views``: how many other tensors were asked whether they lie contiguously.
-    ``masks``: those of which it is asked whether they select anything; in this trace they do, but
-    for those that are ``empty``, nodes of another trace.
+    ``choices``: what is asked of elements, with the answers: those ``chosen``, and yes after them;
+    there are none where that is None.  ``repeated``: how often it asked.
+    ``quiet``: left where what is said is heard again.
+    ``other``: cotangents of another call, and those of which is answered what is asked of them.
     ``raised``: the errors of operations of another library's, which words them otherwise.
     ``devices``: what was answered where the program asked for one kind of device.
     ``cotangents``: the names of those that may be numbers that are expanded.
@@ -105,8 +109,11 @@ class Questions:
     mode: bool | None = None
     recorded: bool = False
     views: int = 0
-    masks: list[tuple[Node, Location | None]] = field(default_factory=list)
-    empty: tuple[Node, ...] = ()
+    choices: list[Choice] = field(default_factory=list)
+    chosen: Answers | None = None
+    repeated: int = 0
+    quiet: ExitStack | None = None
+    other: Mapping[Node, Node] = field(default_factory=dict)
     devices: set[bool] = field(default_factory=set)
     cotangents: set[str] = field(default_factory=set)
     passed: int = 0
@@ -138,13 +145,24 @@ class Questions:
         found = self.answers.get(question)
         return self.given.get(question) if found is None else found.value
 
-    def selects(self, mask: Node, where: Location | None) -> bool:
-        """Does a mask select anything?  What is done if not is compared; see ``frontend.masks``."""
-        for one in self.empty:
-            if rewrite(one.graph, [mask], named=False)[mask] is one:
-                return False
-        self.masks.append((mask, where))
-        return True
+    def chooses(self, node: Node, where: Location | None) -> bool | None:
+        """Is it so of a node, or of a mask that it selects anything?  See ``frontend.choices``."""
+        if self.chosen is None:
+            return None
+        if self.other:
+            node = rewrite(node.graph, [node], self.other)[node]
+        known = next((one for one in self.choices if one.node is node), None)
+        if known is None:
+            asked = len(self.choices)
+            if asked == MOST_CHOICES:
+                return None
+            holds = self.chosen[asked] if asked < len(self.chosen) else True
+            if not asked and self.quiet is not None:
+                self.quiet.enter_context(unheard())
+            known = Choice(node, holds, where)
+            self.choices.append(known)
+        self.repeated += 1
+        return None if self.repeated > MOST_REPEATED else known.holds
 
     def observe(self, what: str, where: Location | None) -> None:
         """Something is asked that has no answer for all calls."""

@@ -466,7 +466,7 @@ None is an operand of nothing, beside whatever it stands.
 """
 
 
-def as_symgrad_error(error: Exception, stage: str) -> SymgradError:
+def as_symgrad_error(error: Exception | SystemExit, stage: str) -> SymgradError:
     """The error itself where it is ours; otherwise one that quotes it and says where it arose."""
     location, own = blame(error)
     if isinstance(error, SymgradError):

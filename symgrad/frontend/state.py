@@ -378,12 +378,22 @@ class Later:
             during.extend(left.changes())
             self._forget(left, known, whole=False)
 
-        for count in itertools.count():
+        def start() -> bool:
             if not self._forget(left, known, whole=True):
-                return {}
+                return False
             for cached in left.reach.cached if cleared else ():
                 cached.cache_clear()
-            with exploring(path, between):
+            return True
+
+        def restart() -> None:
+            during.extend(left.changes())
+            left.restore()
+            start()
+
+        for count in itertools.count():
+            if not start():
+                return {}
+            with exploring(path, between, restart):
                 same = self.again()
             changed = _relevant([*during, *left.changes()])
             left.restore()

@@ -48,6 +48,7 @@ from symgrad.frontend.sizes import (
     as_size,
     computed,
 )
+from symgrad.frontend.spoken import only_said
 from symgrad.frontend.thresholds import answered
 from symgrad.frontend.views import (
     Perhaps,
@@ -487,8 +488,14 @@ class SymbolicTensor(_Held):
         return self
 
     def __repr__(self) -> str:
-        observed("the text of a tensor is asked for")
+        if not only_said():
+            observed("the text of a tensor is asked for")
         return f"<symbolic {self.storage.node.dtype.short}{list(self.shape) if active() else ''}>"
+
+    def __format__(self, spec: str) -> str:
+        if not only_said():
+            observed("the text of a tensor is asked for")
+        return object.__repr__(self)
 
     def __deepcopy__(self, memo: Any) -> SymbolicTensor:
         return fresh(self.node)
@@ -507,9 +514,10 @@ class SymbolicTensor(_Held):
         )
 
     def __bool__(self) -> bool:
-        """Does a mask select anything?  Raises ControlFlowError for any other question.
+        """What is computed of numbers alone has a value; a plain number is on a side of a literal.
 
-        What is computed of numbers alone has a value; a plain number lies on one side of a literal.
+        Anything else is so in one trace and not in another.  Raises ControlFlowError where there
+        can be no other.
         """
         value = known_truth(self.node)
         if value is not None:
@@ -521,11 +529,21 @@ class SymbolicTensor(_Held):
         if answer is not None:
             return answer
         known = questions()
-        found = None if known is None else asks_of_mask(self.node)
-        if known is None or found is None or not found[0].rank:
+        if known is None or any(size != 1 for size in self.node.shape):
             raise self._no_truth()
-        mask, some = found
-        return (not _holds_nowhere(mask) and known.selects(mask, here())) == some
+        found = asks_of_mask(self.node)
+        node, wanted = (self._truth(), True) if found is None else found
+        if _holds_nowhere(node) or (not node.rank and _holds_everywhere(node)):
+            return wanted is not _holds_nowhere(node)
+        chosen = known.chooses(node, here())
+        if chosen is None:
+            raise self._no_truth()
+        return chosen == wanted
+
+    def _truth(self) -> Node:
+        """Whether its one element is not 0."""
+        node: Node = self.reshape(()).node
+        return node if node.dtype == bool_ else node.graph.binary("ne", node, 0)
 
     def _known(self, what: str, hint: str = "") -> Any:
         """The number that it holds whatever the inputs are.  Raises ControlFlowError."""
@@ -558,12 +576,6 @@ class SymbolicTensor(_Held):
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise self._no_value("a tensor cannot become a NumPy array here", _NUMPY)
-
-    def __format__(self, spec: str) -> str:
-        if spec:
-            raise self._no_value("a tensor cannot be formatted here")
-        observed("the text of a tensor is asked for")
-        return repr(self)
 
     def __len__(self) -> int:
         size = self._leading("len()")
@@ -794,19 +806,35 @@ class TensorNumber(ValuedNumber):
 
     def settle(self) -> Any:
         """The value, if the inputs have no part in it.  Raises ControlFlowError."""
-        node = self.node(int64 if self.is_whole else float64)
-        found = known_number(node)
+        found = self._known()
         if found is None:
             raise no_value(
                 "Python has to know the value of .item(), which is unknown during tracing",
-                node=node,
+                node=self.node(int64 if self.is_whole else float64),
             )
         return found
+
+    def _known(self) -> Any:
+        return known_number(self.node(int64 if self.is_whole else float64))
 
     @property
     def stands_for(self) -> Any:
         """What describes it when the trace is over."""
         return self.op
+
+    def __repr__(self) -> str:
+        found = self._known()
+        if found is None and not only_said():
+            observed("the text of a tensor is asked for")
+        return "<symbolic number>" if found is None else repr(found)
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        found = self._known()
+        if found is None and not only_said():
+            observed("the text of a tensor is asked for")
+        return "<symbolic number>" if found is None else format(found, spec)
 
     def _asked(self, other: Any = None) -> Any:
         return self.settle()

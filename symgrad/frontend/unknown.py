@@ -72,14 +72,20 @@ class Path:
         return bool(self.given)
 
 
-_path: ContextVar[tuple[Path, Callable[[], None]] | None] = ContextVar("symgrad_path", default=None)
+_Exploring = tuple[Path, Callable[[], None], Callable[[], None]]
+_path: ContextVar[_Exploring | None] = ContextVar("symgrad_path", default=None)
 
 
 @contextmanager
-def exploring(path: Path, between: Callable[[], None]) -> Iterator[Path]:
-    """A block that traces one path.  ``between``: is called between forward and backward."""
+def exploring(
+    path: Path, between: Callable[[], None], restart: Callable[[], None]
+) -> Iterator[Path]:
+    """A block that traces one path.
+
+    ``between``: is called between forward and backward; ``restart``: before another trace.
+    """
     path.start()
-    token = _path.set((path, between))
+    token = _path.set((path, between, restart))
     try:
         yield path
     finally:
@@ -91,6 +97,13 @@ def between_calls() -> None:
     found = _path.get()
     if found is not None:
         found[1]()
+
+
+def between_ways() -> None:
+    """Another trace of the same calls begins."""
+    found = _path.get()
+    if found is not None:
+        found[2]()
 
 
 def decide(label: str) -> bool:

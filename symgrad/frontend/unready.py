@@ -48,7 +48,7 @@ def lacks_setup(error: BaseException) -> bool:
         else:
             outer = _place(trace, outer, places)
             places.append(outer)
-            raised = _is_raise(frame.f_code, trace.tb_lasti)
+            raised = is_raise(frame.f_code, trace.tb_lasti)
         trace = trace.tb_next
     if not raised:
         return False
@@ -59,7 +59,8 @@ def lacks_setup(error: BaseException) -> bool:
     return False
 
 
-def _is_raise(code: CodeType, at: int) -> bool:
+def is_raise(code: CodeType, at: int) -> bool:
+    """Is there a ``raise`` at an instruction?"""
     return any(
         one.offset == at and one.opname == "RAISE_VARARGS" for one in dis.get_instructions(code)
     )

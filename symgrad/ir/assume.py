@@ -369,6 +369,22 @@ _BOUNDS: Mapping[str, tuple[Fraction | None, Fraction | None, bool, bool]] = {
 }
 
 
+def narrowed(declared: Sequence[Assumption], known: Sequence[Assumption]) -> list[Assumption]:
+    """What is declared, and bounds that are known beside it, met with those of the same inputs.
+
+    Bounds that contradict what is declared are left out.
+    """
+    found = list(declared)
+    for one in known:
+        own = [other for other in found if other.name == one.name]
+        try:
+            met = _together(one.name, one.text, [*own, one])
+        except SpecError:
+            continue
+        found = [other for other in found if other.name != one.name] + met
+    return found
+
+
 def _together(name: str, text: str, found: list[Assumption]) -> list[Assumption]:
     """The assumptions with their bounds met into one, and without those that others imply.
 

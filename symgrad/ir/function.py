@@ -262,7 +262,9 @@ class FunctionCase:
     that nothing is computed from memory that nobody wrote.  ``demanded``: what its operations raise
     without, and is not plain.  ``symmetric``: the inputs that its operations take to be so.
     ``by_default``: it has floats of the default dtype.  ``expanded``: a cotangent is a number that
-    backward gets expanded, and the output is its sum.
+    backward gets expanded, and the output is its sum.  ``chosen``: what it answers where
+    the program asks of elements; ``raises``: the question that it raises for, if it does for some
+    answer.  ``bounds``: what is demanded of its inputs, where the proof may use that.
     """
 
     conditions: tuple[SizeCondition, ...]
@@ -295,6 +297,9 @@ class FunctionCase:
     symmetric: frozenset[str] = frozenset()
     by_default: bool = False
     expanded: bool = False
+    chosen: tuple[bool, ...] = ()
+    raises: Asked | None = None
+    bounds: tuple[Assumption, ...] = ()
 
     @property
     def aliases(self) -> dict[str, str]:

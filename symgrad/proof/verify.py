@@ -37,7 +37,7 @@ from symgrad.errors import (
     counted,
     is_limit,
 )
-from symgrad.ir.assume import Assumption, check_square
+from symgrad.ir.assume import Assumption, check_square, narrowed
 from symgrad.ir.function import (
     FunctionCase,
     FunctionGraphs,
@@ -135,7 +135,7 @@ class VerifyOptions:
     calls: Trace | None = None
     wide: Callable[[], FunctionGraphs] | None = None
     asked: tuple[Condition, ...] = ()
-    runs: frozenset[SizeCondition] = frozenset()
+    runs: frozenset[SizeCondition | Assumption] = frozenset()
 
     @property
     def declared(self) -> list[FunctionGraphs]:
@@ -270,7 +270,7 @@ def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
         wide = replace(options.wide(), told="float inputs have 64 bits")
         options = replace(options, variants=(*options.variants, wide))
     asked = (*calls.conditions, *failing, *raised.conditions)
-    options = replace(options, asked=asked, runs=raised.sizes)
+    options = replace(options, asked=asked, runs=raised.known)
     judged = [_judge_case(case, declared, options) for case in graphs.cases]
     inputs = input_reports(graphs, judged, declared, options)
     protocol = _protocol(graphs, judged, inputs, calls.findings, options)
@@ -403,7 +403,9 @@ def _pushes(
         return []
     if isinstance(options.pushes, SymgradError):
         return [failed(options.pushes)]
-    found = judge_jvp(options.pushes, declared, budget=options.budget, opinions=opinions)
+    found = judge_jvp(
+        options.pushes, declared, options.runs, budget=options.budget, opinions=opinions
+    )
     if found.verdict is Verdict.PROVED and options.jvp_asks:
         said = "its code may keep something for a later call, or ask what no trace sees"
         found = replace(found, verdict=Verdict.UNDECIDED, text=said)
@@ -575,7 +577,7 @@ def subject_of(
     ShapeError where they have other shapes.
     """
     graph, new, gradients, drawn = _copied_case(case, declared)
-    declared = [*declared, *drawn.values()]
+    declared = [*narrowed(declared, case.bounds), *drawn.values()]
     outputs = [new[node] for node in case.outputs]
     if surrogate is not None:
         outputs = _surrogate_outputs(case, surrogate, graph, new)

@@ -183,7 +183,6 @@ REFUSED = {
     "range": lambda x: [x[i] for i in range(x.argmax())],
     "iterate": lambda x: [row * 2 for row in x],
     "range of size": lambda x: [x[i] for i in range(x.shape[0])],
-    "format": lambda x: f"{x.sum():.3f}",
     "compare": lambda x: x if 1.5 / x.shape[0] > 0.3 else -x,
     "float equality": lambda x: x if x.shape[0] / 2 == 1 / x.shape[1] + 0.1 else -x,
     "range of len": lambda x: [x[i] for i in range(len(x))],

@@ -266,3 +266,55 @@ def test_without_jvp_there_is_no_line() -> None:
             return 2.0 * grad
 
     assert "jvp" not in [one.name for one in sg.verify(Plain, "n").protocol]
+
+
+class Checked(Cube):
+    """Forward raises where something is negative."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        if (x < 0).any():
+            raise ValueError("negative")
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
+        return x * x * x
+
+
+class CheckedByItsSum(Checked):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        if x.sum() < 0:
+            raise ValueError("negative")
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
+        return x * x * x
+
+
+def of_modulus(ctx: Any, x_t: Any) -> Any:
+    (x,) = ctx.saved_tensors
+    return 3 * x * abs(x) * x_t
+
+
+def of_four(ctx: Any, x_t: Any) -> Any:
+    (x,) = ctx.saved_tensors
+    return 4 * x * x * x_t
+
+
+def raising(ctx: Any, x_t: Any) -> Any:
+    if (x_t < 0).any():
+        raise ValueError("negative")
+    return Cube.jvp(ctx, x_t)
+
+
+@pytest.mark.parametrize(
+    ("function", "jvp", "verdict"),
+    [
+        (Checked, of_modulus, "PROVED"), (Checked, of_four, "REFUTED"),
+        (CheckedByItsSum, of_four, "UNDECIDED"), (Cube, raising, "UNDECIDED"),
+    ],
+)  # fmt: skip
+def test_a_jvp_is_judged_where_forward_does_not_raise(
+    function: Any, jvp: Any, verdict: str
+) -> None:
+    found = jvp_line(type("Pushed", (function,), {"jvp": staticmethod(jvp)}), "n")
+    assert str(found.verdict) == verdict

@@ -9,8 +9,10 @@ as ``clamp(0, k - 2)`` does that is not negative, by itself, and the proof may u
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Dim, DimLike
@@ -44,14 +46,14 @@ class Raised:
     """What must hold for no operation to raise that is traced, used or not.
 
     ``conditions``: to be printed.  ``reason``: why nothing can be said; empty where it can.
-    ``sizes``: what is printed, or always holds, of sizes alone.
+    ``known``: what is printed, or always holds, of sizes alone, and of inputs as they are.
     """
 
     def __init__(self, traced: Sequence[FunctionGraphs], subject_of: SubjectOf) -> None:
         self.reason = ""
-        self.sizes = frozenset(
-            size for graphs in traced for case in graphs.cases for size in _of_sizes(case)
-        )
+        cases = [case for graphs in traced for case in graphs.cases]
+        sizes = frozenset(one for case in cases for one in _of_sizes(case))
+        self.known = sizes | frozenset(one for case in cases for one in _bounds(case))
         self._cases: dict[Condition, list[str]] = {}
         for graphs in traced:
             for case in graphs.cases:
@@ -180,8 +182,56 @@ def _of_sizes(case: FunctionCase) -> Iterator[SizeCondition]:
                 yield SizeCondition(size, "<", part.high)
 
 
-def where_it_runs(case: FunctionCase, printed: Collection[SizeCondition]) -> FunctionCase:
-    """The case for the sizes for which nothing raises, as far as these are ``printed``."""
+def may_raise(case: FunctionCase) -> bool:
+    """Is more demanded than the bounds of its inputs say?"""
+    of_values = [one for one in case.demanded if not one.wished]
+    return len(of_values) > len(list(_bounds(case))) or not set(_bounds(case)) <= set(case.bounds)
+
+
+def _bounds(case: FunctionCase) -> Iterator[Assumption]:
+    """What the demands of a case say of float inputs as they are, beside numbers."""
+    for one in case.demanded:
+        node = _of_all(one.node)
+        if one.wished or not _is_truth(Demand(one.node, one.low)) or node.op not in _TURNED:
+            continue
+        left, right = map(_as_real, node.args)
+        op = node.op
+        if left.op == "constant":
+            left, right, op = right, left, _TURNED[op]
+        if left in case.inputs and left.dtype.is_float and right.op == "constant":
+            value = right.attributes["value"].value
+            if math.isfinite(value):
+                yield _bound(str(left.attributes["name"]), op, Fraction(repr(float(value))))
+
+
+def _as_real(node: Node) -> Node:
+    """What a node of floats was moved or cast from."""
+    while node.op in ("expand", "reshape", "permute", "cast") and node.dtype.is_float:
+        if not node.args[0].dtype.is_float:
+            break
+        node = node.args[0]
+    return node
+
+
+def _bound(name: str, op: str, end: Fraction) -> Assumption:
+    is_open = op in ("lt", "gt")
+    if op in ("lt", "le"):
+        text = f"(-inf, {end}{')' if is_open else ']'}"
+        return Assumption(name, "interval", text, None, end, True, is_open, taken=True)
+    text = f"{'(' if is_open else '['}{end}, inf)"
+    return Assumption(name, "interval", text, end, None, is_open, True, taken=True)
+
+
+_TURNED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
+
+
+def where_it_runs(
+    case: FunctionCase, printed: Collection[SizeCondition | Assumption]
+) -> FunctionCase:
+    """The case for the sizes and inputs for which nothing raises, as far as these are printed."""
+    bounds = tuple(one for one in dict.fromkeys(_bounds(case)) if one in printed)
+    if bounds:
+        case = replace(case, bounds=bounds)
     sizes = [one for one in dict.fromkeys(_of_sizes(case)) if one in printed]
     conditions = (*case.conditions, *sizes)
     return case if not sizes or impossible(conditions) else replace(case, conditions=conditions)

@@ -15,17 +15,18 @@ be the gradient of forward, ``<w, jvp(x, t)> = <w J(x), t>``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from symgrad.autodiff import adjoints
 from symgrad.errors import SymgradError
-from symgrad.ir.assume import Assumption
-from symgrad.ir.function import FunctionCase, FunctionGraphs
+from symgrad.ir.assume import Assumption, narrowed
+from symgrad.ir.function import FunctionCase, FunctionGraphs, SizeCondition
 from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.rewrite import rewrite
 from symgrad.ir.types import TensorType
 from symgrad.proof.judge.decide import Judgement, judge
+from symgrad.proof.judge.demands import may_raise, where_it_runs
 from symgrad.proof.judge.opinions import Opinions
 from symgrad.proof.judge.protocol import built_linearly
 from symgrad.proof.oracle.refute import Counterexample, input_values
@@ -41,11 +42,15 @@ _SCALE, _PAIRED = "tangent scale", "paired tangents"
 
 
 def judge_jvp(
-    graphs: FunctionGraphs, declared: Sequence[Assumption], *, budget: int,
-    opinions: Opinions | None = None,
+    graphs: FunctionGraphs, declared: Sequence[Assumption],
+    runs: Collection[SizeCondition | Assumption], *, budget: int, opinions: Opinions | None = None,
 ) -> Finding:  # fmt: skip
-    """The finding on ``jvp``, the worst of all cases of sizes; ``opinions`` hear what is proved."""
-    found = [_judge_case(case, declared, budget, opinions) for case in graphs.cases]
+    """The finding on ``jvp``, the worst of all cases of sizes; ``opinions`` hear what is proved.
+
+    ``runs``: what is printed, or always holds, where forward does not raise.
+    """
+    cases = [where_it_runs(case, runs) for case in graphs.cases]
+    found = [_judge_case(case, narrowed(declared, case.bounds), budget, opinions) for case in cases]
     return max(found, key=lambda finding: finding.verdict)
 
 
@@ -61,9 +66,12 @@ def _judge_case(
     case: FunctionCase, declared: Sequence[Assumption], budget: int, opinions: Opinions | None
 ) -> Finding:
     try:
-        return _found(case, declared, budget, opinions)
+        found = _found(case, declared, budget, opinions)
     except SymgradError as error:
         return Finding(NAME, Verdict.UNDECIDED, error.what)
+    if found.verdict is Verdict.REFUTED and may_raise(case):
+        return Finding(NAME, Verdict.UNDECIDED, f"{found.text}; forward may raise there")
+    return found
 
 
 def _found(

@@ -1,0 +1,380 @@
+"""Branches on values: ``if (x < 0).any(): raise``, ``if mask.any(): x[mask] = ...``.
+
+In: how to trace with answers to what the program asks of elements.  Out: one case for all calls; or
+why there is none.
+
+The program is traced for each way that it takes.  Where it raises, that it takes another way is
+demanded, as what an operation raises without is.  All others have to give the same nodes.  Where a
+mask selects nothing, ``where(mask, a, b)`` is b: what is given where it selects something, with
+False for the mask, has to be what is given where it does not.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from symgrad.errors import (
+    ControlFlowError,
+    Location,
+    ShapeError,
+    SpecError,
+    SymgradError,
+    UnsupportedOpError,
+    is_limit,
+)
+from symgrad.frontend.spoken import is_raised
+from symgrad.ir.dtype import bool_
+from symgrad.ir.function import Asked, Demanded, FunctionCase
+from symgrad.ir.graph import Graph, Node
+from symgrad.ir.rewrite import rewrite
+from symgrad.ops.integers import truth
+
+MOST_CHOICES = 12
+"""Questions about elements on one way."""
+MOST_REPEATED = 1000
+"""Answers on one way: a loop that waits for another answer to the same question does not end."""
+MOST_WAYS = 16
+"""Ways through one program: each is a trace."""
+_KEEPING = ("expand", "reshape", "permute", "slice", "detach", "cast", "sum", "any")
+"""Operations whose result is False, or 0, where that is all they get."""
+
+_OTHERWISE = (ControlFlowError, ShapeError, SpecError, UnsupportedOpError)
+"""Errors that say themselves what is not possible."""
+_OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
+_SAME = ("reshape", "expand", "detach")
+_OF_ALL = {("amin", "ge"), ("amin", "gt"), ("amax", "le"), ("amax", "lt")}
+"""Comparisons of an extremum with a number that hold where they do of all elements."""
+
+
+class Choice(NamedTuple):
+    """An answer to a question about elements: is ``node`` true, or does it select anything?"""
+
+    node: Node
+    holds: bool
+    location: Location | None
+
+    @property
+    def of_mask(self) -> bool:
+        """Is it about what a mask selects?"""
+        return self.node.rank > 0
+
+
+Answers = tuple[bool, ...]
+Trace = Callable[[Answers], FunctionCase]
+_Clause = tuple[Choice, ...]
+"""Of these one has to hold."""
+
+
+class _Way(NamedTuple):
+    """What the program does under answers: a case, or an error; ``raises``: its own."""
+
+    choices: Sequence[Choice]
+    case: FunctionCase | None
+    error: SymgradError | None
+    raises: bool
+
+    @property
+    def answers(self) -> Answers:
+        return tuple(one.holds for one in self.choices)
+
+
+def for_all_values(trace: Trace, asked: Sequence[Choice]) -> FunctionCase:
+    """One case for all answers; what keeps it from standing for all calls is observed.
+
+    ``asked``: what the last trace asked, with the answers.  Raises what forward raises, and
+    ControlFlowError where two ways differ.
+    """
+    ways: list[_Way] = []
+    for way in _ways(trace, asked):
+        ways.append(way)
+        if len(ways) == 1 and not way.choices:
+            return _only(way)
+        if len(ways) > MOST_WAYS:
+            return _beyond(ways, "too many masks are asked whether they select anything")
+    if not _is_tree(ways):
+        return _beyond(ways, "it asks something else when it is traced again")
+    if all(way.raises or way.case is None for way in ways):  # in backward, whatever is answered
+        ways = [way._replace(raises=way.case is None and way.raises) for way in ways]
+    taken = next((way for way in ways if way.case is not None and not way.raises), None)
+    if taken is None or taken.case is None:
+        return _only(next((way for way in ways if not way.raises), ways[-1]))
+    found: list[Asked] = []
+    for way in ways:
+        if way is taken or way.raises:
+            continue
+        if way.case is None or not _same(taken.case, way):
+            found += _differing(taken, way, first=way is ways[0])
+    case = _together(taken.case, [way.case for way in ways if way.case and not way.raises])
+    demanded = _demanded(taken.case, ways)
+    raises = next((_raised(way) for way in ways if way.raises and way.choices), None)
+    case = replace(case, demanded=(*case.demanded, *demanded), chosen=taken.answers, raises=raises)
+    return replace(case, observed=(*case.observed, *dict.fromkeys(found)))
+
+
+def _raised(way: _Way) -> Asked:
+    what = way.error.what if way.error is not None else "it raises"
+    return Asked(what, way.choices[-1].location)
+
+
+def passes(trace: Trace, asked: Sequence[Choice]) -> bool:
+    """Is there a way on which forward returns?  The ways before it are traced as well."""
+    return any(way.case is not None for way in itertools.islice(_ways(trace, asked), MOST_WAYS))
+
+
+def _together(case: FunctionCase, others: Sequence[FunctionCase]) -> FunctionCase:
+    """The case with all that is asked, needed and printed on any of the ways."""
+    both: dict[str, Any] = {
+        name: tuple(dict.fromkeys(one for other in (case, *others) for one in getattr(other, name)))
+        for name in ("requires", "observed", "assumed", "left_out", "where", "state", "surplus")
+    }
+    answers = {one.key: one for other in (*others, case) for one in other.answers}
+    symmetric = case.symmetric.union(*(other.symmetric for other in others))
+    by_default = any(other.by_default for other in (case, *others))
+    return replace(
+        case, answers=tuple(answers.values()), symmetric=symmetric, by_default=by_default, **both
+    )
+
+
+def _ways(trace: Trace, asked: Sequence[Choice]) -> Iterator[_Way]:
+    """Every way through the program, by its answers: yes before no, the last question first."""
+    todo: list[Answers] = [()]
+    while todo:
+        given = todo.pop()
+        case, error = None, None
+        try:
+            case = trace(given)
+            error = case.problem
+        except SymgradError as raised:
+            error = raised
+        raises = error is not None and is_raised(error.__cause__ or error)
+        way = _Way(tuple(asked), case, error, raises)
+        todo += [(*way.answers[:at], False) for at in range(len(given), len(way.choices))]
+        yield way
+
+
+def _is_tree(ways: Sequence[_Way]) -> bool:
+    """Does it ask the same after the same answers?"""
+    graph, asked = Graph(), dict[Answers, Node]()
+    for way in ways:
+        nodes = [one.node for one in way.choices]
+        for at, node in enumerate(nodes):
+            own = rewrite(graph, [node], named=False)[node]
+            if asked.setdefault(way.answers[:at], own) is not own:
+                return False
+    ends = {way.answers for way in ways}
+    return len(ends) == len(ways) and ends.isdisjoint(asked)
+
+
+def _only(way: _Way) -> FunctionCase:
+    if way.case is not None:
+        return way.case
+    assert way.error is not None
+    raise _on_values(way.error, [] if way.raises else way.choices) from way.error.__cause__
+
+
+def _beyond(ways: Sequence[_Way], what: str) -> FunctionCase:
+    """Ways that are not all compared.  Raises ControlFlowError unless all are about masks."""
+    taken = next((way for way in ways if way.case is not None and not way.raises), ways[0])
+    if taken.case is None or not all(one.of_mask for one in taken.choices):
+        raise _refused(next((one for one in ways[-1].choices if not one.of_mask), None))
+    note = Asked(what, next((one.location for one in ways[0].choices), None))
+    return replace(taken.case, observed=(*taken.case.observed, note))
+
+
+def _differing(taken: _Way, way: _Way, *, first: bool) -> Iterator[Asked]:
+    """What is observed of a way that gives something else.  Raises where it can be no other's."""
+    if way.case is None and way.error is not None and (first or is_limit(way.error)):
+        raise _on_values(way.error, way.choices) from way.error.__cause__
+    apart = next(
+        one for one, other in zip(way.choices, taken.choices, strict=False)
+        if one.holds is not other.holds
+    )  # fmt: skip
+    if not apart.of_mask:
+        raise _refused(apart)
+    what = "it does something else where a mask selects nothing, and asks for that"
+    yield Asked(what, apart.location)
+
+
+def _refused(choice: Choice | None) -> ControlFlowError:
+    return ControlFlowError(
+        "Python cannot branch on a tensor here (if, while, and, or, not, assert): its value is "
+        "unknown during tracing, and both ways give results that differ",
+        location=choice and choice.location, hint="use torch.where(cond, a, b)",
+    )  # fmt: skip
+
+
+def _on_values(error: SymgradError, asked: Sequence[Choice]) -> SymgradError:
+    """The error of a trace: where it asked of values, another answer may have led elsewhere."""
+    if not asked or isinstance(error, _OTHERWISE):
+        return error
+    what = "Python cannot branch on whether a mask selects anything here: where it does"
+    if not asked[0].of_mask:
+        what = "Python cannot branch on a tensor here: where it is true"
+    return ControlFlowError(
+        f"{what}, {error.what}", location=asked[0].location,
+        hint="use torch.where(cond, a, b), which computes both",
+    )  # fmt: skip
+
+
+# -- what is demanded for none of the ways to be taken that raise
+
+
+def _demanded(case: FunctionCase, ways: Sequence[_Way]) -> Iterator[Demanded]:
+    """What the case demands for all ways: of values, and what the other ways' operations demand."""
+
+    def own(node: Node, way: _Way) -> Node:
+        given = zip(way.case.cotangents, case.cotangents, strict=False) if way.case else ()
+        known = {one: other for one, other in given if one is not None and other is not None}
+        return rewrite(case.graph, [node], known, named=False)[node]
+
+    known_here = [
+        way._replace(choices=[one._replace(node=own(one.node, way)) for one in way.choices])
+        for way in ways
+    ]
+    for clause in _clauses(known_here, 0) or []:
+        parts = [_parts(one.node, one.holds) for one in clause]
+        found = parts[0] if len(parts) == 1 else [_any_of(parts)]
+        for node in found:
+            yield Demanded(*truth(node), clause[-1].location)
+    known = set(case.demanded)
+    for way in ways:
+        if way.case is not None and way.case is not case and not way.raises:
+            for one in way.case.demanded:
+                moved = replace(one, node=own(one.node, way))
+                if moved not in known:
+                    known.add(moved)
+                    yield moved
+
+
+def _clauses(ways: Sequence[_Way], depth: int) -> list[_Clause] | None:
+    """What has to hold for ways that are the same up to a question; None where all raise."""
+    if len(ways) == 1 and len(ways[0].choices) == depth:
+        return None if ways[0].raises else []
+    question = ways[0].choices[depth]
+    yes, no = (
+        _clauses([way for way in ways if way.choices[depth].holds is holds], depth + 1)
+        for holds in (True, False)
+    )
+    here = question._replace(holds=True), question._replace(holds=False)
+    if yes is None:
+        return None if no is None else [(here[1],), *no]
+    if no is None:
+        return [(here[0],), *yes]
+    both = [one for one in yes if one in no]
+    left = [(here[1], *one) for one in yes if one not in both]
+    return [*both, *left, *((here[0], *one) for one in no if one not in both)]
+
+
+def _parts(node: Node, holds: bool) -> list[Node]:
+    """What is true of all elements where an answer is so, over the reals."""
+    if node.rank and holds:
+        return [_over_all("any", node)]
+    return list(_each(node, holds))
+
+
+def _each(node: Node, holds: bool) -> Iterator[Node]:
+    """What all elements of are true where all of a node are so."""
+    if node.op == "logical_not":
+        yield from _each(node.args[0], not holds)
+    elif node.op in _SAME or node.op == ("all" if holds else "any"):
+        yield from _each(node.args[0], holds)
+    elif node.op == ("logical_and" if holds else "logical_or"):
+        for arg in node.args:
+            yield from _each(arg, holds)
+    elif node.op in _OPPOSITE:
+        yield _compared(node.op if holds else _OPPOSITE[node.op], *node.args)
+    else:
+        yield node if holds else node.graph.apply("logical_not", node)
+
+
+def _compared(op: str, left: Node, right: Node) -> Node:
+    """A comparison; of all elements in place of their extremum."""
+    while not left.rank and (left.op in _SAME or (left.op, op) in _OF_ALL):
+        left = left.args[0]
+    return left.graph.apply(op, left, left.graph.expand(right, left.shape))
+
+
+def _any_of(parts: Sequence[Sequence[Node]]) -> Node:
+    """One of several conditions holds, each of which has some parts."""
+
+    def joined(op: str, nodes: Sequence[Node]) -> Node:
+        return functools.reduce(lambda one, other: one.graph.apply(op, one, other), nodes)
+
+    wholes = [joined("logical_and", [_over_all("all", one) for one in every]) for every in parts]
+    return joined("logical_or", wholes)
+
+
+def _over_all(op: str, node: Node) -> Node:
+    return node.graph.apply(op, node, axes=tuple(range(node.rank))) if node.rank else node
+
+
+# -- what two ways give
+
+
+def _same(case: FunctionCase, way: _Way) -> bool:
+    other = way.case
+    if other is None or _shape(case) != _shape(other):
+        return False
+    empty = [one.node for one in way.choices if one.of_mask and not one.holds]
+    graph = Graph()
+    return _results(case, empty, graph) == _results(other, empty, graph)
+
+
+def _shape(case: FunctionCase) -> object:
+    """What two cases have to share beside nodes."""
+    given = tuple(node is not None for node in case.cotangents)
+    usable = tuple(gradient.problem is None for gradient in case.gradients)
+    return case.changed, case.materializes, case.problem is None, given, usable
+
+
+def _results(case: FunctionCase, empty: Sequence[Node], graph: Graph) -> list[Node | None]:
+    """The outputs and gradients of a case with False for the masks."""
+    nodes = [*case.outputs, *(gradient.node for gradient in case.gradients)]
+    given = [node for node in nodes if node is not None]
+    absent = {rewrite(graph, [mask], named=False)[mask] for mask in empty}
+    cotangents = {
+        node: _input(graph, f"cotangent {place}", node)
+        for place, node in enumerate(case.cotangents) if node is not None
+    }  # fmt: skip
+    whole = rewrite(graph, given, cotangents, named=False)
+    folded = rewrite(
+        graph, [whole[node] for node in given], rule=_Folding(absent).rule, named=False
+    )
+    return [None if node is None else folded[whole[node]] for node in nodes]
+
+
+def _input(graph: Graph, name: str, like: Node) -> Node:
+    return graph.inputs[name] if name in graph.inputs else graph.input(name, like.type)
+
+
+class _Folding:
+    """Masks that select nothing are False, and what is chosen by them is left out."""
+
+    def __init__(self, absent: set[Node]) -> None:
+        self.absent, self.zeros = absent, set[Node]()
+
+    def rule(self, node: Node, args: Sequence[Node]) -> Node | None:
+        """What stands for a node whose arguments are these."""
+        if node in self.absent:
+            made = _full(node, False)
+            self.zeros.add(made)
+            return made
+        if not args or args[0] not in self.zeros:
+            return None
+        if node.op == "where":
+            return args[2]
+        if node.op in _KEEPING:
+            made = _full(node, False if node.dtype == bool_ else 0)
+            self.zeros.add(made)
+            return made
+        return None
+
+
+def _full(node: Node, value: int | bool) -> Node:
+    graph = node.graph
+    number = float(value) if node.dtype.is_float else value
+    return graph.expand(graph.constant(number, node.dtype), node.shape)

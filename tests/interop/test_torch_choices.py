@@ -1,0 +1,413 @@
+"""Branches on values: what raises is a condition, and what gives the same either way is none."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import pdb
+import warnings
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import symgrad as sg  # noqa: E402
+from symgrad.errors import ControlFlowError  # noqa: E402
+
+pytestmark = pytest.mark.peers
+Function: Any = torch.autograd.Function
+log = logging.getLogger(__name__)
+
+
+def conditions(report: sg.Report) -> list[str]:
+    return [one.text.partition(" (demanded")[0] for one in report.conditions]
+
+
+class Root(Function):
+    """The root of what is not negative; ``check`` raises for anything else."""
+
+    factor = 2
+
+    @classmethod
+    def forward(cls, ctx: Any, x: Any) -> Any:
+        cls.check(x)
+        y = x.sqrt()
+        ctx.save_for_backward(y)
+        return y
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        (y,) = ctx.saved_tensors
+        return g / (cls.factor * y)
+
+
+def by_any(x: Any) -> None:
+    if (x < 0).any():
+        raise ValueError("negative")
+
+
+def by_minimum(x: Any) -> None:
+    if x.min() < 0:
+        raise ValueError(f"the least is {x.min():.3f}, that is {x.min().item():.1e}")
+
+
+def by_number(x: Any) -> None:
+    if torch.any(torch.lt(x, 0)).item():
+        raise RuntimeError
+
+
+def by_all(x: Any) -> None:
+    if not (torch.isfinite(x).all() and (x >= 0).all()):
+        raise ValueError(str(x))
+
+
+def by_function(x: Any) -> None:
+    def fail() -> None:
+        raise ValueError
+
+    if not bool(x.amin() >= 0):
+        fail()
+
+
+def by_assertion(x: Any) -> None:
+    assert not (x < 0).any(), f"{x}"
+
+
+def by_assertion_of_torch(x: Any) -> None:
+    torch._assert((x >= 0).all(), "negative")
+
+
+def by_error_of_types(x: Any) -> None:
+    if (x < 0).any():
+        raise TypeError("negative")
+
+
+def by_long_message(x: Any) -> None:
+    if (x < 0).any():
+        text = f"{x.min():.3f} {x.min().item():.1e}"
+        raise ValueError(text, x[x < 0].tolist(), int(x.sum()))
+
+
+CHECKS = [
+    by_any, by_minimum, by_number, by_all, by_function, by_assertion, by_assertion_of_torch,
+    by_error_of_types, by_long_message,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_what_raises_is_a_condition(check: Any) -> None:
+    right = type("Right", (Root,), {"check": staticmethod(check)})
+    report = sg.verify(right, "n m", suggest=False)
+    assert report.verdict == sg.PROVED, str(report)
+    assert conditions(report)[0] == "x >= 0"
+    wrong = type("Wrong", (Root,), {"check": staticmethod(check), "factor": 3})
+    report = sg.verify(wrong, "n m", suggest=False)
+    assert report.verdict == sg.REFUTED, str(report)
+    found = report.inputs["x"].counterexample
+    assert found is not None
+    assert torch.tensor(found.inputs["x"]).min() >= 0
+
+
+class Modulus(Function):
+    """Right where nothing is negative."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.abs()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g
+
+
+class GuardedModulus(Modulus):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        if x.min() < 0:
+            raise ValueError
+        return x.abs()
+
+
+class LooselyGuarded(Modulus):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        if x.min() < -1:
+            raise ValueError
+        return x.abs()
+
+
+class TruncatingGuard(Modulus):
+    """What is above -1 has a whole part that is not negative."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        if x.int().min() < 0:
+            raise ValueError
+        return x.abs()
+
+
+def test_the_proof_uses_what_a_check_leaves() -> None:
+    report = sg.verify(GuardedModulus, "n", suggest=False)
+    assert report.verdict == sg.PROVED, str(report)
+    assert sg.verify(Modulus, "n", suggest=False).verdict == sg.REFUTED
+    assert sg.verify(LooselyGuarded, "n", suggest=False).verdict == sg.REFUTED
+    assert sg.verify(TruncatingGuard, "n", suggest=False).verdict != sg.PROVED
+
+
+class Square(Function):
+    factor = 2
+
+    @classmethod
+    def forward(cls, ctx: Any, x: Any) -> Any:
+        if (x < 0).any():
+            print("negative:", x)
+        if x.max() > 100:
+            log.warning("large: %s", x)
+        ctx.save_for_backward(x)
+        return x * x
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        if g.abs().max() > 1e3:
+            warnings.warn(f"large: {g.abs().max().item():.3f}", stacklevel=2)
+        if x.min() < -9:
+            raise ValueError("too small")
+        return cls.factor * g * x
+
+
+class WrongSquare(Square):
+    factor = 3
+
+
+@pytest.mark.filterwarnings("default")
+def test_what_only_says_something_is_no_condition(capsys: Any, recwarn: Any) -> None:
+    report = sg.verify(Square, "n", suggest=False)
+    assert report.verdict == sg.PROVED, str(report)
+    assert conditions(report) == ["x >= -9"]
+    assert sg.verify(WrongSquare, "n", suggest=False).verdict == sg.REFUTED
+    assert "negative" not in capsys.readouterr().out
+    assert not [one for one in recwarn if "large" in str(one.message)]
+
+
+class Bounded(Square):
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        if (g > 9).any():
+            raise ValueError
+        return cls.factor * g * x
+
+
+class WronglyBounded(Bounded):
+    factor = 3
+
+
+def test_a_check_of_the_incoming_gradient() -> None:
+    report = sg.verify(Bounded, "n", suggest=False)
+    assert report.verdict == sg.PROVED, str(report)
+    assert conditions(report) == ["grad_output <= 9"]
+    report = sg.verify(WronglyBounded, "n", suggest=False)
+    assert report.verdict == sg.REFUTED
+    assert report.inputs["x"].counterexample is not None
+
+
+TEXTS = [
+    str, repr, "{}".format, "{:.3f}".format, lambda x: f"{x:.3f}", lambda x: "%s" % x,  # noqa: UP031
+    lambda x: format(x, ".3f"), lambda x: str([x]), lambda x: "".join(map(str, [x])),
+]  # fmt: skip
+
+
+class Tells(Bounded):
+    """What is kept of a text may be anything."""
+
+    text: Any = str
+    number = False
+
+    @classmethod
+    def forward(cls, ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        total = x.sum()
+        ctx.text = cls.text(total.item() if cls.number else total)
+        return x * x
+
+
+@pytest.mark.parametrize("number", [False, True])
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_text_that_is_kept_is_told(text: Any, number: bool) -> None:
+    function = type("Keeps", (Tells,), {"text": staticmethod(text), "number": number})
+    assert sg.verify(function, "n", suggest=False).verdict == sg.UNDECIDED
+
+
+class Both(Bounded):
+    @classmethod
+    def forward(cls, ctx: Any, x: Any) -> Any:
+        if (x < 0).any() and (x > 1).any():
+            raise ValueError
+        ctx.save_for_backward(x)
+        return x * x
+
+
+def test_what_several_questions_lead_to_is_one_condition() -> None:
+    report = sg.verify(Both, "n", suggest=False)
+    assert report.verdict == sg.PROVED, str(report)
+    assert conditions(report) == ["grad_output <= 9", "(x >= 0).all(0) | (x <= 1).all(0)"]
+
+
+class Never(Bounded):
+    @classmethod
+    def forward(cls, ctx: Any, x: Any) -> Any:
+        if (x * x + 1 > 0).any():
+            raise ValueError
+        ctx.save_for_backward(x)
+        return x * x
+
+
+def test_what_raises_for_all_inputs_is_no_proof() -> None:
+    assert sg.verify(Never, "n", suggest=False).verdict == sg.UNDECIDED
+
+
+class Sum(Bounded):
+    @classmethod
+    def forward(cls, ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x * x if x.sum() > 0 else 2 * x * x
+
+
+class Handled(Bounded):
+    @classmethod
+    def forward(cls, ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        try:
+            by_any(x)
+        except ValueError:
+            return 2 * x * x
+        return x * x
+
+
+class Halved(Bounded):
+    @classmethod
+    def forward(cls, ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        while x.sum() > 1:
+            x = x / 2
+        return x
+
+
+@pytest.mark.parametrize("function", [Sum, Halved])
+def test_what_gives_two_results_is_refused_with_its_line(function: Any) -> None:
+    with pytest.raises(ControlFlowError, match="cannot branch on a tensor") as error:
+        sg.verify(function, "n", suggest=False)
+    assert error.value.location is not None
+    assert error.value.location.function == "forward"
+
+
+def test_what_handles_the_error_is_no_proof() -> None:
+    assert sg.verify(Handled, "n", suggest=False).verdict == sg.UNDECIDED
+
+
+class Forgets(Bounded):
+    """An error that nobody raises on purpose: backward misses what forward has not saved."""
+
+    @classmethod
+    def forward(cls, ctx: Any, x: Any) -> Any:
+        if (x < 0).any():
+            return x * x
+        ctx.save_for_backward(x)
+        return x * x
+
+
+class AddsOne(Bounded):
+    """A check with an error of its own in a block that handles it."""
+
+    @classmethod
+    def forward(cls, ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        with contextlib.suppress(ValueError):
+            if (x < 0).any():
+                raise ValueError
+            x = x + 1
+        return x * x
+
+
+@pytest.mark.parametrize("function", [Forgets, AddsOne])
+def test_what_is_not_raised_on_purpose_is_no_condition(function: Any) -> None:
+    report = sg.verify(function, "n", suggest=False)
+    assert report.verdict == sg.UNDECIDED
+    assert not conditions(report)
+
+
+kept = {"calls": 0, "factor": 1}
+
+
+class Counts(Bounded):
+    @classmethod
+    def forward(cls, ctx: Any, x: Any) -> Any:
+        kept["calls"] += 1
+        by_any(x)
+        ctx.save_for_backward(x)
+        return x * x
+
+
+class Remembers(Bounded):
+    """A call that raises leaves another factor to those that follow."""
+
+    @classmethod
+    def forward(cls, ctx: Any, x: Any) -> Any:
+        factor = kept["factor"]
+        if (x < 0).any():
+            kept["factor"] = 3
+            raise ValueError
+        ctx.save_for_backward(x)
+        return factor * x * x
+
+
+class Forgives(Bounded):
+    """Each way puts back what the other one leaves."""
+
+    @classmethod
+    def forward(cls, ctx: Any, x: Any) -> Any:
+        factor = kept["factor"]
+        kept["factor"] = 3 if (x < 0).any() else 1
+        ctx.save_for_backward(x)
+        return factor * x * x
+
+
+def test_state_of_all_ways() -> None:
+    report = sg.verify(Counts, "n", suggest=False)
+    assert report.verdict == sg.PROVED, str(report)
+    assert conditions(report) == ["x >= 0", "grad_output <= 9"]
+    assert sg.verify(Remembers, "n", suggest=False).verdict == sg.UNDECIDED
+    assert sg.verify(Forgives, "n", suggest=False).verdict == sg.UNDECIDED
+
+
+class Warned(Function):
+    """Something is said once."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        if (x < 0).any() and not kept.get("said"):
+            kept["said"] = 1
+            print("negative")
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return 2 * g * x
+
+
+class Stops(Warned):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        if (x > 9).any():
+            pdb.Pdb().set_trace()
+        ctx.save_for_backward(x)
+        return x * x
+
+
+def test_no_trace_stops_for_a_debugger() -> None:
+    assert sg.verify(Stops, "n", suggest=False).verdict != sg.REFUTED
+    assert sg.verify(Warned, "n", suggest=False).verdict in (sg.PROVED, sg.UNDECIDED)
