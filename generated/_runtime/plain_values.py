@@ -103,6 +103,11 @@ def is_same(value: Any, other: Any) -> bool:
     return fixed and value is other
 
 
+def is_alike(value: Any, other: Any) -> bool:
+    """Are both of one type, and equal?  True is not 1."""
+    return type(value) is type(other) and bool(value == other)
+
+
 class _NoLiteral(Exception):
     """A value that cannot be written down."""
 
@@ -135,7 +140,9 @@ def _text(value: Any, other: Callable[[Any], str]) -> str:
 
 
 def _called(value: Any) -> str:
-    """The name of a function or class; the ``repr`` of any other object, without addresses."""
+    """The name of a function, a class or a member; else the ``repr``, without addresses."""
+    if isinstance(value, Enum) and value.name:
+        return f"{type(value).__qualname__}.{value.name}"
     name = getattr(value, "__qualname__", None)
     if isinstance(name, str) and callable(value):
         module = str(getattr(value, "__module__", None) or "_")
