@@ -100,13 +100,7 @@ def trace_case(
         if state is None:
             return traced(lambda: None, lambda: None)
 
-        def note_changes() -> None:
-            begun.extend(state.changes())
-
-        def restart() -> None:
-            note_changes()
-            state.restore()
-
+        note_changes, restart = _noted(state, begun)
         asks_identity, keeps = bool(state.reach.tensors), state.reach.tells_saved
         marked = state.reach.marked
         case = traced(note_changes, restart)
@@ -119,6 +113,19 @@ def trace_case(
             if not hashes_sizes(other):
                 return _for_later(other, traced, state, begun, request, tables)
         return _for_later(case, traced, state, begun, request)
+
+
+def _noted(state: State, begun: list[Change]) -> tuple[Callable[[], None], Callable[[], None]]:
+    """What notes the changes of a call, and what undoes them before another way of it."""
+
+    def note_changes() -> None:
+        begun.extend(state.changes())
+
+    def restart() -> None:
+        note_changes()
+        state.restore()
+
+    return note_changes, restart
 
 
 def _once(

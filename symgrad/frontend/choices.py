@@ -170,6 +170,9 @@ def _is_tree(ways: Sequence[_Way]) -> bool:
 
 
 def _only(way: _Way) -> FunctionCase:
+    ended = way.error and way.error.__cause__
+    if isinstance(ended, SystemExit) and not way.choices:
+        raise ended  # whatever it is called with
     if way.case is not None:
         return way.case
     assert way.error is not None

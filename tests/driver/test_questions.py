@@ -78,15 +78,24 @@ def test_what_has_no_answer_is_undecided(question: str) -> None:
     assert "real call" in str(report)
 
 
-VALUES = ("x.sum().item() > 0", "x.tolist()", "x.numpy()", "bool(x.sum() > 0)",
-          "list(range(x.shape[0]))", "x.data_ptr()", "f'{x.sum():.3f}'")  # fmt: skip
+VALUES = (
+    "x.tolist()", "x.numpy()", "list(range(x.shape[0]))", "x.data_ptr()", "f'{x.sum():.3f}'",
+)  # fmt: skip
+HANDLED = "try:\n        {}; s = 2\n    except BaseException:\n        s = 1"
 
 
 @pytest.mark.parametrize("value", VALUES)
 def test_a_limit_is_remembered_whatever_handles_it(value: str) -> None:
-    text = f"try:\n        {value}; s = 2\n    except BaseException:\n        s = 1"
-    report = sg.verify(product("g * w * s", "g * x", text), "n", "n", suggest=False)
+    asks = product("g * w * s", "g * x", HANDLED.format(value))
+    report = sg.verify(asks, "n", "n", suggest=False)
     assert report.verdict == sg.UNDECIDED, report
+
+
+@pytest.mark.parametrize("value", ["x.sum().item() > 0", "bool(x.sum() > 0)"])
+def test_what_has_an_answer_either_way_raises_nothing(value: str) -> None:
+    for factor, verdict in (("s", sg.REFUTED), ("s / 2", sg.PROVED)):
+        asks = product(f"g * w * {factor}", "g * x", HANDLED.format(value))
+        assert sg.verify(asks, "n", "n", suggest=False).verdict == verdict
 
 
 ALWAYS = ("isinstance(x, sg.Tensor)", "isinstance(x.shape[0], int)", "not isinstance(x, int)",
