@@ -93,6 +93,7 @@ def declared(function: type[sg.Function], folder: Path, lines: str, **more: Any)
     return sg.verify(function, *SPECS.get(function, ()), config=path, suggest=False, **more)
 
 
+UNHURRIED = 600  # seconds: on any machine
 LINES = {
     BinaryLinear: 'surrogate = { weight = "x @ weight.clamp(-1, 1).mT + bias" }',
     Codebook: 'surrogate = { x = "x" }',
@@ -103,13 +104,13 @@ LINES = {
 
 @pytest.mark.parametrize("function", LINES)
 def test_the_lines_that_are_printed_declare_it(function: type[sg.Function], tmp_path: Path) -> None:
-    found = sg.verify(function, *SPECS.get(function, ()))
+    found = sg.verify(function, *SPECS.get(function, ()), timeout=UNHURRIED)
     assert str(found.verdict) == "SURROGATE?"
     lines = {one.declaration for one in found.inputs.values() if one.surrogate}
     (line,) = lines
     assert line.startswith(LINES[function]), line
     assert all(f"        {one}\n" in str(found) for one in line.splitlines())
-    assert declared(function, tmp_path, line).verdict == sg.PROVED
+    assert declared(function, tmp_path, line, timeout=UNHURRIED).verdict == sg.PROVED
 
 
 def test_only_the_gradients_that_are_named_are_judged_against_it(tmp_path: Path) -> None:
