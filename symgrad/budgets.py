@@ -113,6 +113,10 @@ MODE_CHOICES = 260
 """Choices of modes (any real, positive, ...) of the inputs until forward is finite."""
 REDRAWS = 8
 """Points drawn until forward is defined and finite at one."""
+MEETING_SIZES = 3
+"""Choices of sizes for which an input is looked for that meets all that is demanded."""
+MEETING_RUNS = 600
+"""Points tried from one start of it."""
 AUDIT_POINTS = 40
 """Random points at which an audit has to agree: with each, sizes that no other point has."""
 AUDIT_TOTAL_WORK = 200_000

@@ -564,12 +564,6 @@ class SymbolicTensor(_Held):
             raise self._no_value("a tensor of floats cannot be a Python index")
         return int(found)
 
-    def equal(self, other: Any) -> Any:
-        """Raises ControlFlowError: a trace has no values."""
-        raise self._no_value(".equal() cannot compare tensors here")
-
-    allclose = equal
-
     def numpy(self, *args: Any, **kwargs: Any) -> Any:
         """Raises ControlFlowError: a trace has no values."""
         raise self._no_value(".numpy() cannot read a tensor here", _NUMPY)

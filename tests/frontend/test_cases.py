@@ -188,7 +188,6 @@ REFUSED = {
     "range of len": lambda x: [x[i] for i in range(len(x))],
     "repeat": lambda x: [x] * x.shape[0],
     "assert": lambda x: (x.sum() > 0) and x,
-    "equal": lambda x: x if x.equal(x) else -x,
 }
 
 

@@ -268,6 +268,85 @@ def test_what_raises_for_all_inputs_is_no_proof() -> None:
     assert sg.verify(Never, "n", suggest=False).verdict == sg.UNDECIDED
 
 
+class Two(Function):
+    """Raises where either of two conditions holds."""
+
+    raises: Any
+
+    @classmethod
+    def forward(cls, ctx: Any, x: Any) -> Any:
+        first, second = cls.raises
+        if first(x):
+            raise ValueError
+        if second(x):
+            raise ValueError
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return 2 * g * x
+
+
+def raising(first: Any, second: Any) -> Any:
+    return type("Raising", (Two,), {"raises": (first, second)})
+
+
+CONTRADICTING = [
+    (lambda x: x.max() > 1, lambda x: x.max() <= 1),
+    (lambda x: (x > 1).any(), lambda x: (x <= 1).all()),
+    (lambda x: x.max() > 1, lambda x: x.min() < 2),
+    (lambda x: x.sum() > 1, lambda x: x.sum() <= 1),
+    (lambda x: not (x > 2).all(), lambda x: not (x < 1).all()),
+    (lambda x: x.min() < 0, lambda x: x.sum() > -1),
+    (lambda x: torch.equal(x, x.relu()), lambda x: not torch.equal(x.relu(), x)),
+]
+AGREEING = [
+    (lambda x: x.max() > 1, lambda x: x.min() < 1),  # x == 1 alone
+    (lambda x: x.max() > 1, lambda x: x.max() <= -1),
+    (lambda x: x.min() < 0, lambda x: x.sum() != 1),
+    (lambda x: x.min() <= 0, lambda x: x.max() >= 1e-8),
+    (lambda x: (x.norm() - 1).abs() > 1e-6, lambda x: x.sum() > 1),
+    (lambda x: x.square().sum() > 1, lambda x: x.sum() <= 1.2),
+    (lambda x: not torch.allclose(x.sum(), torch.tensor(1.0)), lambda x: (x < 0).any()),
+    (lambda x: torch.equal(x, x.relu()), lambda x: x.max() >= 5),
+]
+
+
+@pytest.mark.parametrize("conditions", CONTRADICTING)
+def test_conditions_that_no_input_meets_are_no_proof(conditions: Any) -> None:
+    report = sg.verify(raising(*conditions), "n 2", suggest=False)
+    assert report.verdict == sg.UNDECIDED, str(report)
+    assert "no input was found with" in str(report)
+    assert "(demanded in line" in str(report)
+
+
+@pytest.mark.parametrize("conditions", AGREEING)
+def test_conditions_that_some_input_meets_are_printed(conditions: Any) -> None:
+    report = sg.verify(raising(*conditions), "n 2", suggest=False)
+    assert report.verdict == sg.PROVED, str(report)
+    assert sum("demanded in line" in one.text for one in report.conditions) == 2
+
+
+@pytest.mark.parametrize("alike", [torch.equal, torch.allclose])
+@pytest.mark.parametrize(("factor", "verdict"), [(None, sg.PROVED), (-1, sg.UNDECIDED)])
+def test_what_two_tensors_that_are_equal_decide(
+    alike: Any, factor: int | None, verdict: Any
+) -> None:
+    class Asking(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            other = x if factor is None else factor * x
+            return x if alike(x, x.relu()) else other
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g
+
+    assert sg.verify(Asking, "n", suggest=False).verdict == verdict
+
+
 class Sum(Bounded):
     @classmethod
     def forward(cls, ctx: Any, x: Any) -> Any:

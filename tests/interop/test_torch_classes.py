@@ -113,7 +113,10 @@ def _handling(body: str) -> str:
     """The body with a handler around what cannot be traced."""
     effect = body.partition("return")[2] if body.startswith("return") else body.split(";")[0]
     statement = effect if "=" in effect else f"z = {effect}"
-    return f"\n    try:\n        {statement}\n    except Exception:\n        pass\n    return x"
+    return (
+        f"z = x\n    try:\n        {statement}\n    except Exception:\n        pass"
+        "\n    return x + 0 * z"
+    )
 
 
 def _said(body: str, spec: str) -> str:

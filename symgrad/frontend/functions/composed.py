@@ -99,6 +99,22 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
     return elementwise("le", absolute(sub(input, other)), allowed)
 
 
+@operation("allclose")
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8) -> bool:
+    """Whether two tensors differ by no more than the tolerances: a question about elements."""
+    return bool(isclose(input, other, rtol, atol).all())
+
+
+@operation("equal")
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have one shape and the same elements: a question about elements."""
+    if input.ndim != other.ndim:
+        return False
+    if any(left != right for left, right in zip(input.shape, other.shape, strict=True)):
+        return False
+    return bool(elementwise("eq", input, other).all())
+
+
 @operation("polygamma", method=False, elementwise=True)
 def polygamma(n: int, input: Any) -> Tensor:
     """The n-th derivative of digamma, n from 0 to 2."""

@@ -33,6 +33,7 @@ from symgrad.ops.integers import (
 )
 from symgrad.proof.judge.initialised import vanishes
 from symgrad.proof.judge.truths import truth_of
+from symgrad.proof.oracle.met import is_met
 from symgrad.proof.oracle.sizes import impossible
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.report.records import Condition
@@ -55,6 +56,8 @@ class Raised:
         sizes = frozenset(one for case in cases for one in _of_sizes(case))
         self.known = sizes | frozenset(one for case in cases for one in _bounds(case))
         self._cases: dict[Condition, list[str]] = {}
+        self._asked: list[tuple[Node, str]] = []
+        """What is printed of elements of the case that is judged: some input has to meet it all."""
         for graphs in traced:
             for case in graphs.cases:
                 if case.demanded:
@@ -66,6 +69,7 @@ class Raised:
     def _judge(self, case: FunctionCase, subject: Subject, declared: Sequence[Assumption]) -> None:
         integers = Integers(_decides(subject), _of_inputs(subject, declared))
         known = list(_labels(subject, declared))
+        self._asked = []
         for one, own in zip(case.demanded, subject.demanded, strict=True):
             if one.wished:
                 continue
@@ -93,6 +97,9 @@ class Raised:
                 self.reason = f"{what} {may}: {_said(demand)} is not shown{_line(one)}"
                 return
             self._add(case, found)
+        if self._asked and not is_met(subject, [node for node, _ in self._asked]):
+            said = " and ".join(dict.fromkeys(text for _, text in self._asked))
+            self.reason = f"no input was found with {said}"
 
     def _judge_truth(self, case: FunctionCase, subject: Subject, one: Demanded) -> None:
         """A demand that something holds: shown, shown not to hold anywhere, or printed."""
@@ -110,6 +117,7 @@ class Raised:
             return
         where = "" if one.location is None else f" (demanded in line {one.location.line})"
         self._add(case, [Condition("index", f"{said.text}{where}", code=said.code)])
+        self._asked.append((node, f"{said.text}{where}"))
 
     def _add(self, case: FunctionCase, found: Sequence[Condition]) -> None:
         said = " and ".join(map(str, case.conditions))
