@@ -68,6 +68,7 @@ from symgrad.frontend.plain_code import has_plain_jvp
 from symgrad.frontend.replaced import Replace, replaced
 from symgrad.frontend.request import Request, presences
 from symgrad.frontend.session import refuses_sizes, told
+from symgrad.frontend.starred import is_one_of, starred_name
 from symgrad.frontend.state import changes_of
 from symgrad.frontend.thresholds import ThresholdError
 from symgrad.frontend.trace import BATCH_RANK, trace_request
@@ -77,6 +78,7 @@ from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType, float32, float64
 from symgrad.ir.function import FunctionGraphs, OtherCall, patterns
 from symgrad.kernels import OpPlan, plan, with_backward
+from symgrad.plain_values import either
 from symgrad.replay import replayed
 from symgrad.runtime.strict import fall_back
 from symgrad.shapes import requested
@@ -87,7 +89,7 @@ if TYPE_CHECKING:
     from symgrad.accuracy.records import Accuracy
     from symgrad.emission import EmittedOp
     from symgrad.numpy_op import NumpyOp
-    from symgrad.proof.report.records import Report
+    from symgrad.proof.report.records import Condition, Report
     from symgrad.runtime.op import CompiledOp
     from symgrad.runtime.package import PackagedOp
     from symgrad.sheet import Sheet
@@ -456,7 +458,22 @@ def _for_others(request: Request, first: Report, suggest: bool, proved: Proved) 
                 judged[own] = fewer
                 equal.update(filter(None, its.summed.split(" and ")))
                 cells.leave_out(its.place)
-    return for_guesses(judged, late, cells.conditions)
+    taken = [request, *(one for one in own.others if one.guess in judged)]
+    return for_guesses(judged, late, (*cells.conditions, *_numbers_of_tensors(taken)))
+
+
+def _numbers_of_tensors(judged: Sequence[Request]) -> Sequence[Condition]:
+    """How many tensors ``*args`` stands for in what was judged."""
+    from symgrad.proof.report.records import Condition
+
+    name = starred_name(judged[0].function)
+    if not name:
+        return []
+    numbers = sorted({
+        sum(is_one_of(argument.name, name) for argument in one.arguments) for one in judged
+    })  # fmt: skip
+    told = "is 1 tensor" if numbers == [1] else f"are {either(map(str, numbers))} tensors"
+    return [Condition("asked", f"*{name} {told}")]
 
 
 def _beside(

@@ -29,6 +29,7 @@ from symgrad.frontend.function import surrogate_of
 from symgrad.frontend.guests import Call, Given, Measured
 from symgrad.frontend.regions import Region
 from symgrad.frontend.request import Request
+from symgrad.frontend.starred import is_one_of
 from symgrad.frontend.state import as_at_first
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType
@@ -315,8 +316,7 @@ def _names(
     every: list[tuple[str, Any]] = []
     for one in parameters(request.function):
         if one.kind is one.VAR_POSITIONAL:
-            several = re.compile(rf"{one.name}_\d+")
-            every += [(name, None) for name in known if several.fullmatch(name)]
+            every += [(name, None) for name in known if is_one_of(name, one.name)]
         elif one.kind is not one.VAR_KEYWORD:
             every.append((one.name, one.default))
     while every and every[-1][0] not in passed:

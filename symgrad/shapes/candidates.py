@@ -32,6 +32,7 @@ from symgrad.frontend.evidence import (
 from symgrad.frontend.function import class_of, init_parameters, raw_method
 from symgrad.frontend.request import bind
 from symgrad.frontend.spec import TensorSpec, annotated_spec
+from symgrad.frontend.starred import starred_of
 from symgrad.ir.dtype import DType, bool_, int64
 
 
@@ -106,7 +107,8 @@ def unknowns(function: AnyFunction, static: Mapping[str, Any]) -> Iterator[Unkno
         if parameter.name in static or parameter.kind is Parameter.VAR_KEYWORD:
             continue
         if parameter.kind is Parameter.VAR_POSITIONAL:
-            yield from (Unknown(f"{parameter.name}_{i}", _TENSORS) for i in range(STARRED))
+            count = starred_of(function).number
+            yield from (Unknown(f"{parameter.name}_{i}", _TENSORS) for i in range(count))
             continue
         spec = annotated_spec(parameter.annotation, scope)
         evidence = shown.get(parameter.name, "")
@@ -131,8 +133,10 @@ def left_out(
     floats = tuple(one for one in _TENSORS if one.dtype is None)
     for parameter in parameters(function):
         if parameter.kind is Parameter.VAR_POSITIONAL:
-            last = found[f"{parameter.name}_{STARRED - 1}"]
-            yield Unknown(f"{parameter.name}_{STARRED}", (last,))
+            count, stated = starred_of(function)
+            if not stated:
+                last = found[f"{parameter.name}_{count - 1}"]
+                yield Unknown(f"{parameter.name}_{count}", (last,))
         elif (
             parameter.kind is Parameter.POSITIONAL_OR_KEYWORD
             and not (_is_open(parameter) or parameter.default is None)
@@ -158,8 +162,6 @@ def _priced(candidates: Sequence[Candidate], extra: int = 0) -> tuple[Candidate,
 
 RANKS = (0, 1, 2, 3)
 """The ranks that are tried beside those of the cheapest shapes, and the one that is named."""
-STARRED = 2
-"""What is found for ``*args``; one more is judged as well."""
 MOST_AXES = 4
 """Axes of a tensor, where nothing shows that it has more."""
 _FLOATS = {2: 0, 1: 1, 3: 2, 4: 4, 0: 5}
