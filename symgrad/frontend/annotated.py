@@ -10,10 +10,11 @@ from __future__ import annotations
 import inspect
 import types
 import typing
+from collections import abc
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from symgrad.frontend.evidence import AnyFunction, Evidence, Parameter, parameters
 from symgrad.frontend.function import class_of, raw_method
@@ -79,6 +80,44 @@ def _of_library(function: AnyFunction) -> tuple[Any, ...]:
     """The dtypes and devices that an argument is judged at."""
     guest = class_of(function).symgrad_guest
     return _OWN if guest is None else guest.values
+
+
+class Items(NamedTuple):
+    """What an annotation of a tuple or list says: ``types``, and a ``number`` of items or None.
+
+    ``optional``: or None.
+    """
+
+    types: frozenset[Any]
+    number: int | None
+    optional: bool
+
+    @property
+    def are_numbers(self) -> bool:
+        """Are they plain numbers?"""
+        return self.types <= {bool, int, float}
+
+
+def items_of(function: AnyFunction, parameter: Parameter) -> Items | None:
+    """What an annotation says of the items of a tuple or list; None where it names none."""
+    forward, _ = raw_method(function, "forward")
+    try:
+        found = _evaluated(
+            parameter.annotation, getattr(inspect.unwrap(forward), "__globals__", {})
+        )
+    except _Unknown:
+        return None
+    parts = typing.get_args(found)
+    optional = types.NoneType in parts
+    if typing.get_origin(found) in (typing.Union, types.UnionType):
+        others = [one for one in parts if one is not types.NoneType]
+        found = others[0] if len(others) == 1 else None
+    origin, parts = typing.get_origin(found), typing.get_args(found)
+    if origin not in (tuple, list, abc.Sequence, abc.Iterable, abc.Collection) or not parts:
+        return None
+    kinds = [one for one in parts if one is not ...]
+    return Items(frozenset(kinds), len(kinds) if kinds == [*parts] and origin is tuple else None,
+                 optional)  # fmt: skip
 
 
 class _Unknown(Exception):

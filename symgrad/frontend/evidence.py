@@ -189,6 +189,41 @@ def called(function: AnyFunction) -> tuple[str, ...]:
     return tuple(name for name in names if name in found - asked)
 
 
+_JOINING = ("cat", "concat", "concatenate", "stack", "hstack", "vstack", "dstack", "block_diag")
+
+
+def listed(function: AnyFunction) -> tuple[str, ...]:
+    """The arguments without a gradient that are lists of tensors: joined, or saved one by one.
+
+    What is an index has rows.
+    """
+    tree = syntax_of(function)
+    apart: dict[str, str] = {}
+    indices: set[str] = set()
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
+            for target in node.targets:
+                apart |= {_text(one): node.value.id for one in getattr(target, "elts", ())}
+        elif isinstance(node, ast.Subscript):
+            indices |= _names(node.slice)
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") != "save_for_backward":
+            indices |= _indices(node)
+            found |= {_text(one) for one in node.args[:1] if _called(node) in _JOINING}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _called(node) == "save_for_backward":
+            found |= {_text(one.value) for one in node.args if isinstance(one, ast.Starred)}
+            found |= {apart.get(name, "") for name in set(map(_text, node.args)) - indices}
+    found &= _without_gradient(function, tree) - indices
+    return tuple(one.name for one in parameters(function) if one.name in found)
+
+
+def _called(node: ast.Call) -> str:
+    """The name of a method or function that is called."""
+    found: str = getattr(node.func, "attr", getattr(node.func, "id", ""))
+    return found
+
+
 def _without_forward(node: ast.expr) -> ast.expr:
     """The module whose method is called as a function: ``block`` of ``block.forward``."""
     by_name = isinstance(node, ast.Attribute) and node.attr in ("forward", "__call__")
@@ -250,7 +285,7 @@ def _axes_in(node: ast.AST) -> Iterator[int]:
     elif isinstance(node, ast.Subscript) and getattr(node.value, "attr", "") == "shape":
         places = [node.slice]
     elif isinstance(node, ast.Call):
-        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        name = _called(node)
         places = [one.value for one in node.keywords if one.arg in ("dim", "axis", "dims")]
         places += node.args if name in _ALONG_AXES else []
         ends = [one for one in node.args if isinstance(one, ast.Constant)]
@@ -376,7 +411,7 @@ def _texts(tree: ast.AST, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
     }  # fmt: skip
 
 
-_OF_ITEMS = ("enumerate", "len", "zip", "sorted", "reversed", "tuple", "list", "Size")
+_OF_ITEMS = ("enumerate", "len", "zip", "sorted", "reversed", "tuple", "list", "sum", "Size")
 """Functions that take what has items."""
 
 
@@ -397,7 +432,7 @@ def _with_items(tree: ast.AST, names: Sequence[str]) -> dict[str, str]:
             elif isinstance(node, ast.Starred):
                 used = [node.value]
             elif isinstance(node, ast.Call):
-                name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+                name = _called(node)
                 used = node.args if name in _OF_ITEMS else []
                 if name == "permute" and node.args:
                     last, kind = node.args[-1], "permutation"
@@ -471,7 +506,7 @@ class _Uses:
             self.counts |= _terms([node.right]) if exponent else set()
 
     def _call(self, node: ast.Call) -> None:
-        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        name = _called(node)
         if name in ("range", "int") or name in _OF_SIZES:
             self.counts |= _terms(node.args, shares=name != "int")
         elif name in ("save_for_backward", "save_for_forward", "mark_dirty") or name in _OF_TENSORS:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from symgrad.errors import SpecError
-from symgrad.frontend.annotated import Named, named
+from symgrad.frontend.annotated import Items, Named, items_of, named
 from symgrad.frontend.asked import OTHER
 from symgrad.frontend.evidence import (
     COUNTED,
@@ -29,7 +29,7 @@ from symgrad.frontend.evidence import (
     parameters,
     stated_kinds,
 )
-from symgrad.frontend.function import class_of, init_parameters, raw_method
+from symgrad.frontend.function import class_location, class_of, init_parameters, raw_method
 from symgrad.frontend.request import bind
 from symgrad.frontend.spec import TensorSpec, annotated_spec
 from symgrad.frontend.starred import starred_of
@@ -96,9 +96,10 @@ def are_known(function: AnyFunction, static: Mapping[str, Any] | None = None) ->
 
 def unknowns(function: AnyFunction, static: Mapping[str, Any]) -> Iterator[Unknown]:
     """The arguments to find, and those whose annotation says what they are, in call order."""
-    for name, parameter in init_parameters(function).items():
-        if name not in static and _is_open(parameter):
-            yield Unknown(name, _plain_values(parameter))
+    yield from (
+        Unknown(name, _plain_values(one)) for name, one in init_parameters(function).items()
+        if name not in static and _is_open(one)
+    )  # fmt: skip
     shown = evidence_of(function)
     axes = named_axes(function)
     forward, _ = raw_method(function, "forward")
@@ -117,6 +118,8 @@ def unknowns(function: AnyFunction, static: Mapping[str, Any]) -> Iterator[Unkno
             yield Unknown(parameter.name, given)
         elif (said := named(function, parameter, evidence)) is not None and said.values:
             yield from _as_named(parameter, said, evidence)
+        elif _is_open(parameter) and (items := items_of(function, parameter)) is not None:
+            yield _as_items(function, parameter.name, items)
         elif _is_open(parameter):
             found = _with_rank(_unknown(parameter, evidence), axes)
             if is_stated_tensor(parameter) and "None" in stated_kinds(parameter):
@@ -260,10 +263,34 @@ def _of_rank(rank: int) -> tuple[Candidate, ...]:
 
 
 def _of_items(count: int) -> tuple[Candidate, ...]:
-    """For a tuple of numbers, such as the edges of a window."""
+    """For what is a tuple of numbers, such as the edges of a window, or a tensor."""
+    return (*_tuples(count), *_priced(_TENSORS, 6))
+
+
+def _tuples(count: int) -> tuple[Candidate, ...]:
     values = [tuple(range(1, count + 1)), (1,) * count, (2,) * count, (0,) * count]
-    tuples = [Candidate(price, value=value) for price, value in enumerate(dict.fromkeys(values))]
-    return (*tuples, *_priced(_TENSORS, 6))
+    return tuple(Candidate(price, value=value) for price, value in enumerate(dict.fromkeys(values)))
+
+
+def _as_items(function: AnyFunction, name: str, items: Items) -> Unknown:
+    """A tuple of numbers, as annotated; or None.  Raises SpecError for one of tensors."""
+    optional = (Candidate(0, value=None),) if items.optional else ()
+    if items.are_numbers:
+        found = ITEMS if items.number is None else _tuples(items.number)
+        return Unknown(name, (*optional, *_priced(found, len(optional))))
+    if optional:
+        return Unknown(name, optional)
+    raise list_of_tensors(function, name)
+
+
+def list_of_tensors(function: AnyFunction, name: str) -> SpecError:
+    """The error for an argument that holds tensors."""
+    return SpecError(
+        f"{class_of(function).__name__}: {name} is a list of tensors, which symgrad does not trace",
+        location=class_location(class_of(function)),
+        hint=f"write forward(ctx, ..., *{name}), as PyTorch wants it where they get gradients; "
+        f"or say what stands for it: --static {name}=VALUE",
+    )
 
 
 def _as_named(parameter: Parameter, said: Named, evidence: Evidence) -> Iterator[Unknown]:

@@ -56,6 +56,7 @@ from symgrad.frontend.evidence import (
     asked_for_none,
     called,
     counts_axes,
+    listed,
     named_axes,
     parameters,
 )
@@ -87,6 +88,7 @@ from symgrad.shapes.candidates import (
     Candidate,
     Unknown,
     left_out,
+    list_of_tensors,
     unknowns,
 )
 from symgrad.shapes.hopeless import Hopeless
@@ -274,6 +276,7 @@ class _Search:
     def run(self) -> Request:
         """The cheapest combination of those that forward accepts."""
         self._refuse_functions()
+        self._refuse_lists()
         found = self._cheapest(SHAPE_TRIALS)
         if found is None and self.many_cases is not None:
             self.most_cases = 10 * TRIAL_CASES
@@ -1623,6 +1626,13 @@ class _Search:
         """The line at which all trials ended; None where it is not one."""
         places = self.places - {None}
         return next(iter(places)) if len(places) == 1 else None
+
+    def _refuse_lists(self) -> None:
+        """Nothing stands for a list of tensors that forward is given.  Raises SpecError."""
+        names = {one.name for one in self.unknowns}
+        for name in listed(self.function):
+            if name in names:
+                raise list_of_tensors(self.function, name)
 
     def _refuse_functions(self) -> None:
         """Nothing stands for a function that forward or backward is given.  Raises SpecError."""
