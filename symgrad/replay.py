@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import replace
+from io import StringIO
 from itertools import chain, islice
 from typing import Any
 
@@ -65,7 +66,11 @@ def replayed(request: Request, graphs: FunctionGraphs, report: Report) -> Report
     own = vars(request.cls)
     original = own.get("symgrad_original", own.get("symgrad_real"))
     guest = request.cls.symgrad_guest
-    if original is None or guest is None or report.verdict <= Verdict.UNDECIDED:
+    if original is None or guest is None:
+        return report
+    if report.verdict is Verdict.PROVED:
+        return _met(request, graphs, report, original)
+    if report.verdict <= Verdict.UNDECIDED:
         return report
     if any(_draws(case) for case in graphs.cases):
         return _not_run(
@@ -96,6 +101,94 @@ def replayed(request: Request, graphs: FunctionGraphs, report: Report) -> Report
     changed = any(one.verdict is not report.inputs[name].verdict for name, one in inputs.items())
     found = replace(report, inputs=inputs, protocol=protocol)
     return replace(found, repair=None, repaired=None) if changed else found
+
+
+# -- what is proved
+
+
+_PLAIN_CONDITIONS = frozenset(
+    ("kink", "ties", "null set", "nonzero", "index", "declared", "domain", "value")
+)
+"""Kinds of conditions that hold where forward runs and is finite, but at special points."""
+_APART = 1e-3
+"""A relative difference that no constants of an approximation make."""
+_AS_IT_IS = ("by autograd through forward", "by difference quotients")
+"""How a derivative is measured without changing what the class does."""
+_GENERIC = 4
+"""The number of a point without equal elements and literals of the program."""
+
+
+def _met(request: Request, graphs: FunctionGraphs, report: Report, original: Any) -> Report:
+    """The report on a proof that the library agrees with at one point of each case.
+
+    The proof is about the trace: where it is not what the library computes, nothing is decided.
+    """
+    guest: Any = request.cls.symgrad_guest
+    formulas = report.details.get("formulas")
+    if guest.spawns or formulas is None or surrogate_of(request.function) is not None:
+        return report
+    if any(_draws(case) for case in graphs.cases):
+        return report
+    wanted = [
+        name for name, one in report.inputs.items()
+        if one.verdict is Verdict.PROVED
+        and all(condition.kind in _PLAIN_CONDITIONS for condition in one.conditions)
+    ]  # fmt: skip
+    names, calls = list[str](), list[Call]()
+    for subject, case in zip(formulas.subjects, graphs.cases, strict=True):
+        for name in wanted:
+            point = _generic(subject, case, name)
+            call = None if point is None else call_at(request, graphs, point)
+            if call is not None:
+                names.append(name)
+                calls.append(call)
+    if not calls:
+        return report
+    inputs = dict(report.inputs)
+    found = _in_fork(lambda: [_tried(guest, original, call) for call in calls])
+    for name, run in zip(names, found if isinstance(found, list) else (), strict=False):
+        if run is None:
+            continue
+        size = 1 + abs(run.derivative)
+        if abs(run.backward - run.derivative) > max(run.error, _APART * size):
+            numbers = f"{_number(run.backward, run.derivative)}, the derivative is "
+            numbers += _number(run.derivative, run.backward)
+            said = (
+                f"the trace of the Function is proved, but in {guest.library} backward gives "
+                f"{numbers} at a point"
+            )
+            inputs[name] = InputReport(name, Verdict.UNDECIDED, said)
+    return replace(report, inputs=inputs) if inputs != report.inputs else report
+
+
+def _generic(subject: Any, case: FunctionCase, name: str) -> CounterexampleReport | None:
+    """A generic point of a case, and the element of a gradient that is farthest from 0 there."""
+    sizes = next(subject.sampler.size_choices(), None)
+    at = None if sizes is None or name not in subject.gradients else subject.draw(sizes, _GENERIC)
+    if at is None:
+        return None
+    gradient = np.asarray(at.values[subject.gradients[name]], float)
+    if not gradient.size:
+        return None
+    place = np.unravel_index(np.argmax(abs(gradient)), gradient.shape)
+    inside = ", ".join(map(str, place))
+    return CounterexampleReport(
+        at.point.sizes, {key: value.tolist() for key, value in at.point.doubles().items()},
+        f"grad_{name}[{inside}]" if inside else f"grad_{name}", 0.0, 0.0, "", "",
+        cotangents=tuple(
+            None if one is None else str(one.attributes["name"]) for one in case.cotangents
+        ),
+    )  # fmt: skip
+
+
+def _tried(guest: Any, original: Any, call: Call) -> Measured | None:
+    """What the library gives for a call as it is; None where it says nothing."""
+    try:
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+            found = _measured(guest, original, call)
+    except Exception:
+        return None
+    return found if found.how in _AS_IT_IS and math.isfinite(found.backward) else None
 
 
 def _points(report: Report) -> list[CounterexampleReport]:
@@ -334,7 +427,7 @@ def _measure(
     if guest.spawns:
         found: list[Measured | str] = guest.measured_all(original, calls) if calls else []
         return found
-    return [_in_fork(guest, original, call, function) for call in calls]
+    return [_answer(guest, original, call, function) for call in calls]
 
 
 def _measured(guest: Any, original: Any, call: Call) -> Measured:
@@ -352,30 +445,34 @@ def _measured(guest: Any, original: Any, call: Call) -> Measured:
     return found
 
 
-def _in_fork(guest: Any, original: Any, call: Call, function: Any) -> Measured | str:
+def _answer(guest: Any, original: Any, call: Call, function: Any) -> Measured | str:
+    """What the library gives for a call, or why nothing is known of it."""
 
-    def work() -> tuple[bool, Measured | str]:
+    def work() -> Measured | str:
         try:
             if call.beside:
                 as_at_first(function)
-            return True, _measured(guest, original, call)
+            return _measured(guest, original, call)
         except Exception as error:
             said = " ".join(str(error).split())
             known = type(error).__name__ == "NotMeasured"
-            return False, said if known else f"{type(error).__name__}: {said}"
+            return said if known else f"{type(error).__name__}: {said}"
 
+    found: Measured | str = _in_fork(work)
+    return found
+
+
+def _in_fork(work: Callable[[], Any]) -> Any:
+    """What a call returns in a child process, or why nothing is known of it."""
     if not POSSIBLE:
-        return work()[1]
+        return work()
     try:
-        done, found = in_child(
+        found = in_child(
             work, cpu=REPLAY_SECONDS, wall=REPLAY_WAIT, rest=REPLAY_REST, memory=REPLAY_MEMORY
         )  # fmt: skip
     except ChildEnded as error:
         return str(error)
-    if not done and _BAD_FORK in str(found):
-        done, found = work()
-    result: Measured | str = found
-    return result
+    return work() if _BAD_FORK in str(found) else found
 
 
 def _told(point: CounterexampleReport, found: Measured | str, library: str) -> Replayed:

@@ -144,10 +144,12 @@ class SizeFacts:
         differences = ((fact, (fact - value).constant) for fact in self.nonnegative)
         return (*(fact for fact, more in differences if more is None or more < 0), value)
 
-    def _assume_unequal(self, value: Dim, condition: SizeCondition) -> SizeFacts:
+    def _assume_unequal(self, value: Dim, condition: SizeCondition) -> SizeFacts | None:
         conditions = (*self.conditions, condition)
         for side in (value, -value):
             if self._nonnegative(side):
+                if self._nonnegative(-side):
+                    return None
                 return replace(self, conditions=conditions, nonnegative=self._stronger(side - 1))
         return replace(self, conditions=conditions, unequal=(*self.unequal, value))
 

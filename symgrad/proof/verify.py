@@ -135,7 +135,7 @@ class VerifyOptions:
     calls: Trace | None = None
     wide: Callable[[], FunctionGraphs] | None = None
     asked: tuple[Condition, ...] = ()
-    runs: frozenset[SizeCondition | Assumption] = frozenset()
+    runs: frozenset[SizeCondition | Assumption | str] = frozenset()
 
     @property
     def declared(self) -> list[FunctionGraphs]:

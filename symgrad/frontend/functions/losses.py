@@ -390,12 +390,13 @@ def kl_div(
             "definition.'mean' will be changed to behave the same as 'batchmean' in the next major "
             "release."
         )
-    x, goal = as_tensor(input), as_tensor(target)
+    given = x = as_tensor(input)
+    goal = as_tensor(target)
     _no_integers("kl_div: Integral inputs not supported.", x, goal)
     if x.node.shape != goal.node.shape:
         x, goal = broadcast_tensors(x, goal)
     found = (_kl_div_log if log_target else _kl_div)(x, goal, "sum" if batch_mean else reduction)
-    return div(found, x.shape[0]) if batch_mean and x.ndim else found
+    return div(found, given.shape[0]) if batch_mean and given.ndim else found
 
 
 @operation("hinge_embedding_loss", method=False)

@@ -607,6 +607,20 @@ def name_of(node: Node) -> str:
     return str(node.attributes["name"]) if node.op == "input" else f"%{node.index}"
 
 
+def source_of(node: Node) -> Node:
+    """What the elements of a node are elements of."""
+    while (node := bare(node)).op in ("index", "slice", "amax", "amin") or _is_sorted(node):
+        node = node.args[0]
+    return node
+
+
+def _is_sorted(node: Node) -> bool:
+    """Are elements put where their ranks are?"""
+    return node.op == "index_add" and any(
+        one.op == "rank" and bare(one.args[0]) is bare(node.args[0]) for one in node.args[1:]
+    )
+
+
 def inputs_of(*nodes: Node) -> frozenset[str]:
     """The real inputs that nodes depend on."""
     return frozenset(

@@ -17,7 +17,7 @@ from fractions import Fraction
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Dim, DimLike
 from symgrad.ir.dtype import bool_, float64
-from symgrad.ir.function import Demanded, FunctionCase, FunctionGraphs, SizeCondition
+from symgrad.ir.function import Demanded, FunctionCase, FunctionGraphs, Relation, SizeCondition
 from symgrad.ir.graph import Node
 from symgrad.ops.integers import (
     Demand,
@@ -54,7 +54,11 @@ class Raised:
         self.reason = ""
         cases = [case for graphs in traced for case in graphs.cases]
         sizes = frozenset(one for case in cases for one in _of_sizes(case))
-        self.known = sizes | frozenset(one for case in cases for one in _bounds(case))
+        self.known: frozenset[SizeCondition | Assumption | str] = (
+            sizes
+            | frozenset(one for case in cases for one in _bounds(case))
+            | frozenset(text for case in cases for text in _orders(case))
+        )
         self._cases: dict[Condition, list[str]] = {}
         self._asked: list[tuple[Node, str]] = []
         """What is printed of elements of the case that is judged: some input has to meet it all."""
@@ -212,6 +216,24 @@ def _bounds(case: FunctionCase) -> Iterator[Assumption]:
                 yield _bound(str(left.attributes["name"]), op, Fraction(repr(float(value))))
 
 
+def _orders(case: FunctionCase) -> dict[str, tuple[str, Node, Node]]:
+    """What the demands of a case say of two float inputs: ``x >= y``, with both."""
+    found = {}
+    for one in case.demanded:
+        node = _of_all(one.node)
+        if one.wished or not _is_truth(Demand(one.node, one.low)) or node.op not in _TURNED:
+            continue
+        more, less = node.args if node.op in ("gt", "ge") else node.args[::-1]
+        names = [
+            str(real.attributes["name"]) for real in map(_as_real, (more, less))
+            if real in case.inputs and real.dtype.is_float
+        ]  # fmt: skip
+        if len({*names}) == 2:
+            kind = ">" if node.op in ("gt", "lt") else ">="
+            found[f"{names[0]} {kind} {names[1]}"] = kind, more, less
+    return found
+
+
 def _as_real(node: Node) -> Node:
     """What a node of floats was moved or cast from."""
     while node.op in ("expand", "reshape", "permute", "cast") and node.dtype.is_float:
@@ -234,9 +256,16 @@ _TURNED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
 
 
 def where_it_runs(
-    case: FunctionCase, printed: Collection[SizeCondition | Assumption]
+    case: FunctionCase, printed: Collection[SizeCondition | Assumption | str]
 ) -> FunctionCase:
     """The case for the sizes and inputs for which nothing raises, as far as these are printed."""
+    orders = {text: order for text, order in _orders(case).items() if text in printed}
+    if orders:
+        relations = [
+            Relation(text, kind, one.graph.apply("sub", one, other), text.replace(kind, "=="))
+            for text, (kind, one, other) in orders.items()
+        ]
+        case = replace(case, relations=(*case.relations, *relations))
     bounds = tuple(one for one in dict.fromkeys(_bounds(case)) if one in printed)
     if bounds:
         case = replace(case, bounds=bounds)

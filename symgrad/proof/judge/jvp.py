@@ -43,7 +43,8 @@ _SCALE, _PAIRED = "tangent scale", "paired tangents"
 
 def judge_jvp(
     graphs: FunctionGraphs, declared: Sequence[Assumption],
-    runs: Collection[SizeCondition | Assumption], *, budget: int, opinions: Opinions | None = None,
+    runs: Collection[SizeCondition | Assumption | str], *, budget: int,
+    opinions: Opinions | None = None,
 ) -> Finding:  # fmt: skip
     """The finding on ``jvp``, the worst of all cases of sizes; ``opinions`` hear what is proved.
 

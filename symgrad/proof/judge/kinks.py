@@ -34,6 +34,7 @@ from symgrad.proof.judge.boundaries import (
     kinked,
     may_be_nan,
     roundings,
+    source_of,
 )
 from symgrad.proof.judge.defined import Definedness, outside
 from symgrad.proof.judge.equality import domains, facts_of
@@ -107,6 +108,18 @@ def _ranked(nodes: Iterable[Node]) -> list[Condition]:
             text = f"two elements of {said.text}{along} are equal"
             found[Condition("ties", text, code=code)] = None
     return list(found)
+
+
+def _ties(node: Node, extreme: str) -> list[Condition]:
+    """Where an extremum along axes is reached more than once."""
+    try:
+        said, over = spelled(node.args[0]), axes(node.attributes["axes"])
+    except NoSpelling:
+        return []
+    attained = f"({said.code}).{_ATTAINED[extreme]}({over}, keepdim=True)"
+    code = f"(({said.code}) == {attained}).sum({over}) > 1" if said.code else ""
+    text = f"the {extreme} of {said.text} is reached more than once"
+    return [Condition("ties", text, code=code)]
 
 
 def bends(subject: Subject) -> list[Node]:
@@ -250,7 +263,7 @@ class _Kinks:
         """Where a node bends or jumps."""
         scalar = get(node.op).scalar
         if node.op in _TIES:
-            return self._ties(node, _TIES[node.op])
+            return _ties(node, _TIES[node.op])
         if node.op == "where":
             return self._compared(node.args[0])
         if scalar is not None and scalar.domain and bare(node.args[0]).op != "input":
@@ -264,7 +277,7 @@ class _Kinks:
     def of_jump(self, node: Node) -> list[Condition]:
         """Where integers or truth values that forward makes of reals change."""
         if node.op in _PLACES:
-            return self._ties(node, _PLACES[node.op])
+            return _ties(node, _PLACES[node.op])
         if node.op in COMPARISONS:
             return self._compared(node)
         if node.op == "cast" and node.dtype != bool_:
@@ -285,19 +298,9 @@ class _Kinks:
             if one not in self.smooth and self._met(one):
                 with suppress(NoSpelling):
                     condition = equation(one, "kink")
-                    there = self._there(one)
+                    there = self._there(one) if condition.kind == "kink" else ""
                     said.append(replace(condition, text=condition.text + there))
         return said
-
-    def _ties(self, node: Node, extreme: str) -> list[Condition]:
-        try:
-            said, over = spelled(node.args[0]), axes(node.attributes["axes"])
-        except NoSpelling:
-            return []
-        attained = f"({said.code}).{_ATTAINED[extreme]}({over}, keepdim=True)"
-        code = f"(({said.code}) == {attained}).sum({over}) > 1" if said.code else ""
-        text = f"the {extreme} of {said.text} is reached more than once"
-        return [Condition("ties", text, code=code)]
 
     def _rounded(self, node: Node) -> list[Condition]:
         """Where a node that rounds jumps."""
@@ -400,6 +403,39 @@ class _Kinks:
         return float(found[0]) if len(found) == 1 else None
 
 
+def _shifted(one: Node, other: Node) -> bool:
+    """Are they slices of one node of which no element is in the same place in both?"""
+    if one.op != "slice" or other.op != "slice" or one.args != other.args:
+        return False
+    if one.attributes["steps"] != other.attributes["steps"]:
+        return False
+    pairs = zip(one.attributes["starts"], other.attributes["starts"], strict=True)
+    return any((left - right).constant not in (0, None) for left, right in pairs)
+
+
+def _tied(one: Node, other: Node) -> Condition:
+    """Where an element of a node is another one.  Raises NoSpelling.
+
+    That some element is the greatest one, or the third in their order, is so everywhere; which one
+    it is changes where two are equal.
+    """
+    for node in (bare(other), bare(one)):
+        if node.op in ("amax", "amin") and bare(node.args[0]) in (bare(one), bare(other)):
+            for said in _ties(node, _TIES[node.op]):
+                return said
+    source = source_of(one)
+    ranks = [
+        node
+        for node in ancestors([one, other])
+        if node.op == "rank" and source_of(node.args[0]) is source
+    ]
+    for said in _ranked(ranks):
+        return said
+    whole = spelled(source)
+    code = f"({whole.code}).flatten().sort().values.diff() == 0" if whole.code else ""
+    return Condition("ties", f"two elements of {whole.text} are equal", code=code)
+
+
 def _number(at: Evaluation, value: Node | Fraction) -> float | None:
     """The number that a boundary is at; None where it is not one."""
     found = np.unique(at.values[value]) if isinstance(value, Node) and value in at.values else None
@@ -438,6 +474,9 @@ def _may_be(ranges: Ranges, node: Node, value: Node | Fraction) -> bool:
 def equation(boundary: Boundary, kind: str) -> Condition:
     """A boundary as a condition to print.  Raises NoSpelling."""
     point, value = boundary.point, boundary.value
+    alike = isinstance(value, Node) and source_of(point) is source_of(value)
+    if alike and isinstance(value, Node) and not _shifted(point, value):
+        return _tied(point, value)
     sides = (value, point) if isinstance(value, Node) else (point, value)
     said = related(sides[0], "==", sides[1])
     return Condition(kind, said.text, code=said.code)

@@ -51,6 +51,7 @@ from symgrad.proof.judge.boundaries import (
     kinked,
     name_of,
     over_the_reals,
+    source_of,
 )
 from symgrad.proof.judge.ends import closed_ends, has_inner_side
 from symgrad.proof.judge.goals import Equal, Goal, definitions
@@ -179,22 +180,15 @@ def named(subject: Subject, found: Iterable[Boundary]) -> set[Boundary]:
     """Those of some boundaries that a report names as kinks, or as ties, of forward."""
     positive = positive_inputs(subject)
     kinks = {boundary for node in bends(subject) for boundary in kinked(node, positive)}
-    sorted_ones = {_source(node.args[0]) for node in subject.forward.nodes if node.op == "rank"}
+    sorted_ones = {source_of(node.args[0]) for node in subject.forward.nodes if node.op == "rank"}
     return {
         boundary for boundary in found
         if boundary in kinks or (
             isinstance(boundary.value, Node)
-            and _source(boundary.point) in sorted_ones
-            and _source(boundary.point) is _source(boundary.value)
+            and source_of(boundary.point) in sorted_ones
+            and source_of(boundary.point) is source_of(boundary.value)
         )
     }  # fmt: skip
-
-
-def _source(node: Node) -> Node:
-    """What the elements of a node are elements of."""
-    while (node := bare(node)).op in ("index", "slice", "amax", "amin"):
-        node = node.args[0]
-    return node
 
 
 def unproved(

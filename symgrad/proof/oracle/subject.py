@@ -17,7 +17,7 @@ import mpmath
 import numpy as np
 
 from symgrad.budgets import KEPT_EVALUATIONS, MODE_CHOICES, REDRAWS
-from symgrad.errors import SymgradError
+from symgrad.errors import NOWHERE, SymgradError
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dtype import bool_
 from symgrad.ir.function import Demanded, Relation, SizeCondition
@@ -429,7 +429,7 @@ class Subject:
         if not best[0]:
             stated = " and ".join(one.text for one in self.relations)
             said = f", and for which {stated}" if stated else ""
-            raise NoPointError(f"no input was found on which the forward is finite{said}")
+            raise NoPointError(f"{NOWHERE}{said}")
         return best[1]
 
     def _redrawn(self, sizes: Mapping[str, int]) -> tuple[float, dict[str, str]]:

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Protocol, TypeVar
 
 from symgrad.deadline import TimeUp
-from symgrad.errors import SymgradError, counted, is_limit
+from symgrad.errors import NOWHERE, SymgradError, counted, is_limit
 from symgrad.ir.assume import Assumption
 from symgrad.plain_values import either
 from symgrad.proof.report.records import Condition, Finding, InputReport, Report
@@ -162,6 +162,9 @@ def for_guesses(
     ``late``: more values of plain arguments that were not judged in time.  ``together``: what
     leaves out values that were not judged together.
     """
+    nowhere = [one for one, found in reports.items() if _is_nowhere(found)]
+    if len(nowhere) < len(reports):
+        reports = {one: found for one, found in reports.items() if one not in nowhere}
     chosen = max(reports, key=lambda one: reports[one].verdict)
     report = reports[chosen]
     if report.verdict is Verdict.PROVED:
@@ -186,6 +189,8 @@ def for_guesses(
     said = f" Also judged: {others}." if others else ""
     said += f" And {counted(len(more), 'combination')} of these (PROVED)." if more else ""
     said += f" Not judged in time: {', '.join(late)}." if late else ""
+    never = [one.text for one in nowhere if one not in reports]
+    said += f" Forward is finite for no input that was tried: {', '.join(never)}." if never else ""
     worst = "is the worst of these, and " if others else ""
     numbers = [
         f'If {one.name} is a number, write {one.name}: "f32[]".' for one in report.inputs.values()
@@ -199,6 +204,14 @@ def for_guesses(
         report, inferred=inferred, guessed=chosen.text, beside=beside,
         notes=(*report.notes, inferred),
     )  # fmt: skip
+
+
+def _is_nowhere(report: Report) -> bool:
+    """Was no input found on which forward is finite?"""
+    return bool(report.inputs) and all(
+        one.verdict is Verdict.UNDECIDED and one.reason.startswith(NOWHERE)
+        for one in report.inputs.values()
+    )
 
 
 def _other_values(report: Report, other: Report) -> str:
