@@ -189,6 +189,14 @@ def called(function: AnyFunction) -> tuple[str, ...]:
     return tuple(name for name in names if name in found - asked)
 
 
+def saved_names(function: AnyFunction) -> set[str]:
+    """The names that are given to ``save_for_backward``."""
+    return {
+        _text(one) for node in ast.walk(syntax_of(function))
+        if isinstance(node, ast.Call) and _called(node) == "save_for_backward" for one in node.args
+    }  # fmt: skip
+
+
 _JOINING = ("cat", "concat", "concatenate", "stack", "hstack", "vstack", "dstack", "block_diag")
 
 

@@ -267,7 +267,7 @@ def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
     if raised.reason:
         return _failed(graphs, raised.reason)
     if calls.wide and options.wide is not None:
-        wide = replace(options.wide(), told="float inputs have 64 bits")
+        wide = replace(options.wide(), told=_WIDE)
         options = replace(options, variants=(*options.variants, wide))
     asked = (*calls.conditions, *failing, *raised.conditions)
     options = replace(options, asked=asked, runs=raised.known)
@@ -305,8 +305,8 @@ def _protocol(
         subjects = [one.subject for one in judged if one.judgements]
         judgements = [one.judgements for one in judged]
         found = _found("protocol", lambda: findings(graphs.cases, subjects, judgements))
+        found += _other_calls(graphs, judged, options, declared, printed)
         protocol += _as_meant(found, worst(one.verdict for one in inputs.values()))
-        protocol += _other_calls(graphs, judged, options, declared, printed)
     opinions = Opinions() if options.audit else None
     protocol += _found(JVP, lambda: _pushes(options, declared, opinions))
     if options.order > 1:
@@ -322,13 +322,21 @@ def _protocol(
 
 
 def _as_meant(found: Sequence[Finding], gradients: Verdict) -> list[Finding]:
-    """A backward that is not linear is meant so where its gradients are: clipped, for example."""
+    """What is meant where the gradients are a surrogate's.
+
+    A backward that is not linear: clipped, for example; and one that is another surrogate's for
+    float64, with whose precision forward computes.
+    """
     meant = gradients is Verdict.SURROGATE
     return [
         replace(one, verdict=Verdict.SURROGATE)
-        if meant and one.name == LINEAR and one.verdict is Verdict.REFUTED else one
+        if meant and one.verdict is Verdict.REFUTED
+        and (one.name == LINEAR or one.text.endswith(f" where {_WIDE}")) else one
         for one in found
     ]  # fmt: skip
+
+
+_WIDE = "float inputs have 64 bits"
 
 
 def _other_calls(

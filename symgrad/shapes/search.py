@@ -56,9 +56,11 @@ from symgrad.frontend.evidence import (
     asked_for_none,
     called,
     counts_axes,
+    is_stated_tensor,
     listed,
     named_axes,
     parameters,
+    saved_names,
 )
 from symgrad.frontend.function import class_location, class_of, raw_method
 from symgrad.frontend.lift import IndexKindError
@@ -533,7 +535,7 @@ class _Search:
             if graphs is None:
                 continue
             problem = _problem(graphs)
-            self._refuse_parts(trial, problem)
+            self._refuse_parts(trial, graphs, problem)
             for chosen in self._read_otherwise(trial, graphs):
                 if self.trials >= last:
                     return found
@@ -552,21 +554,35 @@ class _Search:
                     todo.append(other)
         return found
 
-    def _refuse_parts(self, trial: _Trial, problem: SymgradError | None) -> None:
-        """Raises SpecError where backward asks a number for what neither numbers nor tensors have.
+    def _refuse_parts(
+        self, trial: _Trial, graphs: FunctionGraphs, problem: SymgradError | None
+    ) -> None:  # fmt: skip
+        """Raises SpecError where backward asks for what neither numbers nor tensors have.
 
-        What is saved is a tensor: that backward asks it for too much is a mistake.
+        What is saved, or what forward computes with, is a tensor: that backward asks it for too
+        much is a mistake.
         """
         cause = problem.__cause__ if problem is not None else None
         asked = getattr(cause, "obj", None) if isinstance(cause, AttributeError) else None
         node = asked.known_node() if isinstance(asked, SymbolicTensor) else None
         rows = zip(self.unknowns, trial.chosen, strict=True)
         numbers = {unknown.name for unknown, one in rows if one.constant}
-        if node is None or node.op != "input" or node.attributes["name"] not in numbers:
+        if node is None or node.op != "input" or problem is None:
             return
-        assert problem is not None
-        name, part = node.attributes["name"], getattr(cause, "name", "")
+        name, part = str(node.attributes["name"]), getattr(cause, "name", "")
+        if name not in numbers and not self._is_handed_on(name, graphs):
+            return
         raise self._has_parts(name, part, "backward", problem.location)
+
+    def _is_handed_on(self, name: str, graphs: FunctionGraphs) -> bool:
+        """Does forward nothing with an argument of no stated kind but keep it as it is?"""
+        used = {
+            str(node.attributes["name"]) for case in graphs.cases
+            for node in ancestors(case.outputs) if node.op == "input"
+        }  # fmt: skip
+        own = [one for one in parameters(self.function) if one.name == name]
+        saved = saved_names(self.function)
+        return name not in used | saved and not any(map(is_stated_tensor, own))
 
     def _has_parts(self, name: str, part: str, method: str, where: Location | None) -> SpecError:
         """The error for an argument that is no tensor, number or text."""

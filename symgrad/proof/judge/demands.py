@@ -217,21 +217,33 @@ def _bounds(case: FunctionCase) -> Iterator[Assumption]:
 
 
 def _orders(case: FunctionCase) -> dict[str, tuple[str, Node, Node]]:
-    """What the demands of a case say of two float inputs: ``x >= y``, with both."""
+    """What the demands of a case say of two float inputs, or that one is no number.
+
+    ``x >= y`` and ``x != 0``, with both sides.
+    """
     found = {}
     for one in case.demanded:
         node = _of_all(one.node)
-        if one.wished or not _is_truth(Demand(one.node, one.low)) or node.op not in _TURNED:
+        if one.wished or not _is_truth(Demand(one.node, one.low)) or node.op not in _KINDS:
             continue
-        more, less = node.args if node.op in ("gt", "ge") else node.args[::-1]
-        names = [
-            str(real.attributes["name"]) for real in map(_as_real, (more, less))
-            if real in case.inputs and real.dtype.is_float
-        ]  # fmt: skip
-        if len({*names}) == 2:
-            kind = ">" if node.op in ("gt", "lt") else ">="
+        more, less = node.args[::-1] if node.op in ("lt", "le") else node.args
+        kind = _KINDS[node.op]
+        names = [_name_in(case, side) for side in (more, less)]
+        if kind == "!=" and not names[1] and _as_real(less).op == "constant":
+            names[1] = str(_as_real(less).attributes["value"].value)
+        if all(names) and names[0] != names[1]:
             found[f"{names[0]} {kind} {names[1]}"] = kind, more, less
     return found
+
+
+_KINDS = {"gt": ">", "lt": ">", "ge": ">=", "le": ">=", "ne": "!="}
+
+
+def _name_in(case: FunctionCase, node: Node) -> str:
+    """The float input that a node is; empty where it is none."""
+    real = _as_real(node)
+    is_input = real in case.inputs and real.dtype.is_float
+    return str(real.attributes["name"]) if is_input else ""
 
 
 def _as_real(node: Node) -> Node:

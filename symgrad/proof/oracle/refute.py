@@ -252,6 +252,10 @@ def _differs(
         return False
 
 
+_WIDE = 1e-6
+"""A relative distance of a value from the middle of its enclosure that shows that this is wide."""
+
+
 def check_element(
     subject: Subject, name: str, point: Point, at: tuple[int, ...]
 ) -> Counterexample | None:
@@ -274,6 +278,8 @@ def check_element(
         texts = _in_doubles(subject, point, name, at), texts[1]
     if texts is None:
         return None
+    if not abs(float(texts[0]) - hand) <= _WIDE * abs(hand):  # the middle of a wide enclosure
+        texts = (f"{hand:.10g}", texts[1]) if math.isfinite(hand) else texts
     own, other = (
         0.0 if text == "0" else one for one, text in zip((hand, float(true)), texts, strict=True)
     )
