@@ -829,6 +829,7 @@ class _Search:
             failing: _Trial | None = None
             for one in (*unknown.candidates, *MORE_VALUES):
                 alike = one.named or own.value is None or type(one.value) is type(own.value)
+                alike |= type(own.value) is int and type(one.value) is float
                 known = any(is_alike(it, one.value) for it in judged)
                 if not one.is_value or not alike or known:
                     continue
