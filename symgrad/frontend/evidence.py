@@ -215,13 +215,12 @@ def listed(function: AnyFunction) -> tuple[str, ...]:
                 apart |= {_text(one): node.value.id for one in getattr(target, "elts", ())}
         elif isinstance(node, ast.Subscript):
             indices |= _names(node.slice)
-        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") != "save_for_backward":
+        elif isinstance(node, ast.Call) and _called(node) == "save_for_backward":
+            found |= {_text(one.value) for one in node.args if isinstance(one, ast.Starred)}
+        elif isinstance(node, ast.Call):
             indices |= _indices(node)
             found |= {_text(one) for one in node.args[:1] if _called(node) in _JOINING}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and _called(node) == "save_for_backward":
-            found |= {_text(one.value) for one in node.args if isinstance(one, ast.Starred)}
-            found |= {apart.get(name, "") for name in set(map(_text, node.args)) - indices}
+    found |= {apart.get(name, "") for name in saved_names(function) - indices}
     found &= _without_gradient(function, tree) - indices
     return tuple(one.name for one in parameters(function) if one.name in found)
 
