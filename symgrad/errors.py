@@ -88,10 +88,6 @@ def _columns(code: CodeType, instruction: int, line: int) -> tuple[int, int] | N
     return begin, end if last == line else sys.maxsize
 
 
-NOWHERE = "no input was found on which the forward is finite"
-"""How the reason begins of what is UNDECIDED for want of a point."""
-
-
 def counted(number: int, noun: str) -> str:
     """``1 input``, ``2 inputs``; ``2 axes``."""
     many = "axes" if noun == "axis" else f"{noun}s"

@@ -18,7 +18,7 @@ from symgrad import compiler
 from symgrad.errors import ShapeError, SpecError, UnsupportedOpError
 from symgrad.frontend.request import Request, bind
 from symgrad.frontend.trace import trace_request
-from symgrad.shapes import requested, search
+from symgrad.shapes import requested, search, tracing
 from symgrad.shapes.candidates import Candidate
 from symgrad.shapes.hopeless import ALIKE, Hopeless
 from symgrad.tools.certificate import check
@@ -1016,7 +1016,7 @@ def test_a_call_is_traced_once_while_shapes_are_looked_for(
     def backward(ctx: Any, grad: Any) -> Any:
         raise RuntimeError("not written")
 
-    monkeypatch.setattr(search, "trace_request", counted)
+    monkeypatch.setattr(tracing, "trace_request", counted)
     requested(op(lambda ctx, x, y, dim: x.sum(dim) + y.sum(dim), backward))
     assert len(seen) == len(set(seen)) > 40
 
@@ -1049,7 +1049,7 @@ def test_near_shapes_are_looked_for_where_backward_is_refuted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looked: list[Any] = []
-    monkeypatch.setattr(search._Search, "_fitting", lambda self, found: looked.append(found))
+    monkeypatch.setattr(search, "near_shapes", lambda _, found: looked.append(found))
     for name, verdict, count in (("cos", "PROVED", 0), ("sin", "REFUTED", 1)):
 
         class Sine(sg.Function):

@@ -451,7 +451,7 @@ class Labelled(FUNCTION):
 
 def test_what_backward_refuses_as_floats_are_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     """However few trials are left once forward has taken floats."""
-    monkeypatch.setattr("symgrad.shapes.search.TRIALS_AFTER_A_TRACE", 1)
+    monkeypatch.setattr("symgrad.shapes.trying.TRIALS_AFTER_A_TRACE", 1)
     report = sg.verify(Labelled)
     assert str(report.verdict) == "PROVED", str(report)
     assert "i64 t[n]" in report.inferred

@@ -17,7 +17,7 @@ import mpmath
 import numpy as np
 
 from symgrad.budgets import KEPT_EVALUATIONS, MODE_CHOICES, REDRAWS
-from symgrad.errors import NOWHERE, SymgradError
+from symgrad.errors import SymgradError
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dtype import bool_
 from symgrad.ir.function import Demanded, Relation, SizeCondition
@@ -36,6 +36,7 @@ from symgrad.proof.oracle.values import (
     objective,
     tangents,
 )
+from symgrad.proof.reasons import NOWHERE
 from symgrad.proof.scalars import literals
 
 _DOUBLE = Double()

@@ -14,9 +14,10 @@ from types import MappingProxyType
 from typing import Protocol, TypeVar
 
 from symgrad.deadline import TimeUp
-from symgrad.errors import NOWHERE, SymgradError, counted, is_limit
+from symgrad.errors import SymgradError, counted, is_limit
 from symgrad.ir.assume import Assumption
 from symgrad.plain_values import either
+from symgrad.proof.reasons import NOWHERE
 from symgrad.proof.report.records import Condition, Finding, InputReport, Report
 from symgrad.proof.report.verdict import FAILED, Verdict
 

@@ -1,0 +1,121 @@
+"""Why nothing stands for the arguments of a Function: the errors of the search."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+
+from symgrad.errors import Location, SpecError, SymgradError, counted
+from symgrad.frontend.evidence import called, listed
+from symgrad.frontend.function import class_location, class_of, raw_method
+from symgrad.frontend.session import as_symgrad_error, refuses_sizes
+from symgrad.frontend.tensor import SelectedShapeError
+from symgrad.shapes.candidates import Unknown, list_of_tensors
+from symgrad.shapes.sizes import letters
+from symgrad.shapes.tracing import ENDING_ALIKE, Search
+from symgrad.shapes.trial import is_float
+
+
+def has_parts(
+    search: Search, name: str, part: str, method: str, where: Location | None
+) -> SpecError:
+    """The error for an argument that is no tensor, number or text."""
+    return SpecError(
+        f"{class_of(search.function).__name__}: nothing says what {name} is: "
+        f"{method} asks it for {part}, which neither tensors nor numbers have",
+        location=where,
+        hint=f"give it: static of sg.verify takes {{{name!r}: ...}}; a module or a function, "
+        f'in symgrad.toml: callables = {{ {name} = "module.name" }}',
+    )
+
+
+def _no_argument(search: Search) -> SpecError:
+    cls = class_of(search.function)
+    plain, hidden = raw_method(cls, "forward")
+    taken = list(inspect.signature(plain).parameters)[:hidden]
+    return SpecError(
+        f"{cls.__name__}: forward takes no argument"
+        f"{f' but {taken[-1]}, which stands for ctx' if taken else ''}",
+        location=class_location(cls),
+        hint="write forward(ctx, x), or forward(x) together with setup_context",
+    )
+
+
+def refuse_lists(search: Search) -> None:
+    """Nothing stands for a list of tensors that forward is given.  Raises SpecError."""
+    names = {one.name for one in search.unknowns}
+    for name in listed(search.function):
+        if name in names:
+            raise list_of_tensors(search.function, name)
+
+
+def refuse_functions(search: Search) -> None:
+    """Nothing stands for a function that forward or backward is given.  Raises SpecError."""
+    open_ones = {
+        one.name for one in search.unknowns
+        if not any(some.absent or (some.value is None and some.is_value)
+                   for some in one.candidates)
+    }  # fmt: skip
+    names = [name for name in called(search.function) if name in open_ones]
+    if names:
+        several = len(names) > 1
+        given = ", ".join(f'{name} = "module.function"' for name in names)
+        raise SpecError(
+            f"{class_of(search.function).__name__}: {' and '.join(names)} "
+            f"{'are' if several else 'is'} called, and nothing says which "
+            f"{'functions they are' if several else 'function it is'}",
+            location=class_location(class_of(search.function)),
+            hint=f"declare it in symgrad.toml: callables = {{ {given} }}; in Python, "
+            "static of sg.verify takes a function",
+        )
+
+
+def nothing_found(search: Search) -> SymgradError:
+    """Why forward accepted none of the combinations."""
+    cls = class_of(search.function)
+    if not search.unknowns and not search.trials:
+        return _no_argument(search)
+    open_ones = {one.name: one for one in search.unknowns if not one.candidates[0].is_value}
+    for name, (part, where) in search.parts.items():
+        if name in open_ones:
+            return has_parts(search, name, part, "forward", where)
+    for name, problem in search.with_items.items():
+        return SpecError(
+            f"{cls.__name__}: nothing says what {name} is, and backward takes no value that "
+            f"was tried; the first: {problem.what}",
+            location=problem.location,
+            hint=f"give it: --static {name}=VALUE, or static = {{ {name} = VALUE }} in "
+            "symgrad.toml",
+        )
+    if search.ending is not None and search.same >= ENDING_ALIKE:
+        return search.ending
+    if search.first is not None:
+        found = as_symgrad_error(search.first, f"{cls.__name__}: forward")
+        limited = isinstance(found, SelectedShapeError) and len({*search.errors.values()}) == 1
+        if (search.alike or limited) and not refuses_sizes(found):
+            return found
+    if search.missing is not None:  # no shapes help
+        return search.missing
+    wanted = [unknown.name for unknown in search.unknowns]
+    others = [one.name for one in search.unknowns if not is_float(one.candidates[0])]
+    plain = next(iter(others), "NAME")
+    tried = "".join(f"\n    {shapes}: {said}" for shapes, said in search.errors.items())
+    return SpecError(
+        f"{cls.__name__}: nothing says what {', '.join(wanted) or 'an argument'} "
+        f"{'are' if len(wanted) > 1 else 'is'}, and "
+        f"{counted(search.trials, 'trial')} found no shapes that "
+        f"forward accepts"
+        f"{'; the first:' if tried else ''}{tried}",
+        location=search.place() or class_location(cls),
+        hint='annotate forward, as in x: "f32[n m]"; or say --shapes '
+        f'"{"; ".join(map(_likely, search.unknowns)) or "n m"}", one spec a tensor, where 2*n is '
+        "an even size, 3 the number 3, and i64[n] a tensor of integers; and "
+        f"--static {plain}=VALUE, or static = {{ {plain} = VALUE }} in symgrad.toml, for a "
+        "non-tensor argument" + ("" if search.guest is None else search.guest.shapes_hint),
+    )
+
+
+def _likely(unknown: Unknown) -> str:
+    """A spec of as many axes as the cheapest tensor has."""
+    ranks = [one.rank for one in unknown.candidates if one.rank]
+    return " ".join(itertools.islice(letters(set()), ranks[0] if ranks else 2))

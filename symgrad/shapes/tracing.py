@@ -1,0 +1,292 @@
+"""The state of a search: its arguments, what was traced, and what that told of the arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import NoneType
+from typing import Any
+
+from symgrad.budgets import SHAPE_STEPS, TRIAL_CASES
+from symgrad.errors import CasesError, ControlFlowError, Location, ShapeError, SymgradError
+from symgrad.frontend.asked import OTHER, values_of
+from symgrad.frontend.branches import branches
+from symgrad.frontend.compared import comparing
+from symgrad.frontend.evidence import AnyFunction, parameters
+from symgrad.frontend.function import class_of
+from symgrad.frontend.request import Request, bind, declared
+from symgrad.frontend.session import as_symgrad_error
+from symgrad.frontend.spec import TensorSpec
+from symgrad.frontend.state import changes_of
+from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.frontend.trace import trace_request
+from symgrad.frontend.unsupported import MissingOperationError
+from symgrad.ir.dim import Dim
+from symgrad.ir.function import FunctionGraphs
+from symgrad.plain_values import described
+from symgrad.shapes.candidates import Candidate, Unknown, unknowns
+from symgrad.shapes.hopeless import Hopeless
+from symgrad.shapes.outcomes import refusal_of
+from symgrad.shapes.sizes import USUAL_NUMBERS, Specs, Step, following, letters, renamed
+from symgrad.shapes.trial import NONE, Trial, put
+
+LEARNED_PRICE = 12
+ENDING_ALIKE = 8
+"""So many trials that end in a missing module, name or attribute show that all will."""
+SHOWN_ERRORS = 3
+
+
+class Search:
+    """What is searched, and what trials have told so far."""
+
+    def __init__(
+        self, function: AnyFunction, static: Mapping[str, Any], assume: Mapping[str, str],
+        order: int,
+    ) -> None:  # fmt: skip
+        self.function = function
+        self.static, self.assume, self.order = static, assume, order
+        self.guest = class_of(function).symgrad_guest
+        facts = {**declared(class_of(function)), **assume}
+        self.square = frozenset(name for name, fact in facts.items() if "symmetric" in fact)
+        self.unknowns: list[Unknown] = list(unknowns(function, static))
+        self.partly = any(one.spec for unknown in self.unknowns for one in unknown.candidates)
+        self.refusals: list[Exception] = []
+        self.accepted: list[Trial] = []
+        """What forward accepted, whatever backward did."""
+        self.failed: list[Trial] = []
+        """What forward accepted, and backward did not."""
+        self.trials = 0
+        self.errors: dict[str, str] = {}
+        self.first: Exception | None = None
+        self.alike = True
+        """Did all trials of tensors end in the same error, the first?"""
+        self.missing: MissingOperationError | None = None
+        self.asked: set[str] = set()
+        """Arguments whose values Python would have to know, each alone: plain ones come first."""
+        self.places: set[Location | None] = set()
+        """Where trials ended."""
+        self.learned: dict[str, list[type]] = {}
+        """Whether arguments were found to be compared with texts, and with integers."""
+        self.literals: dict[str, list[Any]] = {}
+        """What they are compared with."""
+        self.parts: dict[str, tuple[str, Location | None]] = {}
+        """What arguments are asked for that neither tensors nor numbers have, and where."""
+        self.with_items: dict[str, SymgradError] = {}
+        """Arguments whose items backward uses, and what it raised for values that were tried."""
+        self.ending: SymgradError | None = None
+        self.same = 0
+        """How many trials have ended alike, one after the other, as they will for all arguments."""
+        self.numbers = USUAL_NUMBERS
+        """What is put for sizes that Python has to know."""
+        self.loose = 0
+        """Which sizes stand in the place of those that forward need not have as one."""
+        self.traced: dict[tuple[Any, ...], tuple[FunctionGraphs | None, Exception | None]] = {}
+        """What was traced already, or why it was not."""
+        self.hopeless = Hopeless()
+        self.beside: dict[tuple[Any, ...], tuple[list[Trial], bool]] = {}
+        """What was traced at numbers that are no multiples."""
+        self.untied: dict[tuple[Any, ...], Trial] = {}
+        """What was tried before an index got as many rows as what it is an index of."""
+        self.values: dict[int, list[Candidate]] = {}
+        """By place the other values of plain arguments that are judged alone."""
+        self.void: set[tuple[str, tuple[str, ...]]] = set()
+        """Shapes, with values of plain arguments that forward refuses there."""
+        self.most_cases = TRIAL_CASES
+        self.many_cases: CasesError | None = None
+        """How a trial ended because forward asks too much about its sizes."""
+
+    def request(self, trial: Trial) -> Request:
+        """A combination, bound.  Raises SpecError."""
+        specs, static, assume = {}, dict(self.static), dict(self.assume)
+        for unknown, one, spec in zip(self.unknowns, trial.chosen, trial.specs, strict=True):
+            name = unknown.name
+            if spec is not None:
+                specs[name] = _spec_text(spec)
+            else:
+                static[name] = one.value
+            if one.constant:
+                assume[name] = ", ".join(filter(None, ["constant, number", assume.get(name)]))
+        return bind(self.function, specs, static, assume, self.order)
+
+    def shapes(self, trial: Trial, absent: Collection[str] = ()) -> str:
+        """What is inferred of the arguments but those that are absent, with sizes in order."""
+        shown = [unknown.name not in absent for unknown in self.unknowns]
+        specs = tuple(spec if kept else None for spec, kept in zip(trial.specs, shown, strict=True))
+        specs = renamed(specs, trial.guessed, self.taken(trial))
+        rows = zip(self.unknowns, trial.chosen, specs, shown, strict=True)
+        return ", ".join(
+            _described(unknown.name, one, spec) for unknown, one, spec, kept in rows if kept
+        )
+
+    def rows(self, trial: Trial) -> Iterator[tuple[Unknown, Candidate]]:
+        """The arguments with what stands for them."""
+        return zip(self.unknowns, trial.chosen, strict=True)
+
+    def taken(self, trial: Trial) -> set[str]:
+        """What no size is called: the numbers and plain values that forward takes."""
+        plain = {unknown.name for unknown, one in self.rows(trial) if one.is_value or one.constant}
+        return plain | {
+            one.name for one in parameters(self.function) if one.default is not one.empty
+        }  # fmt: skip
+
+    def place(self) -> Location | None:
+        """The line at which all trials ended; None where it is not one."""
+        places = self.places - {None}
+        return next(iter(places)) if len(places) == 1 else None
+
+    def forward(self, chosen: tuple[Candidate, ...]) -> tuple[Trial | None, FunctionGraphs | None]:
+        """Trace, making equal the sizes that meet, until forward accepts or refuses the rest."""
+        few: tuple[Trial | None, FunctionGraphs | None] = (None, None)
+        for numbers in (self.numbers, self.numbers[:1]):
+            step = Step(self._fresh(chosen), numbers=numbers, loose=self.loose)
+            for _ in range(SHAPE_STEPS):
+                trial = Trial(
+                    chosen, step.specs, tried=step.tried, uneven=step.uneven, tied=step.tied
+                )
+                graphs, error = self.trace(trial)
+                if graphs is not None:
+                    error = refusal_of(graphs)
+                    if error is None or following(step, trial.guessed, error) is None:
+                        self.hopeless.note(chosen, None)
+                        return trial, graphs
+                    few = trial, graphs
+                if error is None:
+                    return few
+                after = following(step, trial.guessed, error)
+                if after is None:
+                    self.refusals.append(error)
+                    self.hopeless.note(chosen, error)
+                    break
+                step = after
+            if len(step.tried) < 2:  # else the same number for both may do
+                break
+        return few
+
+    def trace(self, trial: Trial) -> tuple[FunctionGraphs | None, Exception | None]:
+        """The graphs of a trial, or why it was not traced."""
+        self.trials += 1
+        own = [(unknown.name, type(one.value))
+               for unknown, one in zip(self.unknowns, trial.chosen, strict=True)]  # fmt: skip
+        state = self.most_cases, len(changes_of(self.function))
+        key = trial.chosen, trial.specs, tuple(own), state
+        if key not in self.traced:
+            self.traced[key] = self._traced(trial)
+        return self.traced[key]
+
+    def _traced(self, trial: Trial) -> tuple[FunctionGraphs | None, Exception | None]:
+        try:
+            with comparing() as compared:
+                found = self._in_a_branch(self.request(trial))
+        except Exception as error:  # forward may raise anything on what it is not meant for
+            what = error.what if isinstance(error, SymgradError) else error
+            self.places.add(as_symgrad_error(error, "forward").location)
+            if all(one.is_tensor and not one.constant for one in trial.chosen):
+                first = self.first = self.first or error
+                self.alike &= str(error) == str(first)
+            if isinstance(error, CasesError):
+                self.many_cases = error
+            if isinstance(error, MissingOperationError):
+                self.missing = self.missing or error
+            asked = error.asked if isinstance(error, ControlFlowError) else NONE
+            self.asked |= asked if len(asked) == 1 else NONE
+            self._note_ending(as_symgrad_error(error, "forward"))
+            if len(self.errors) < SHOWN_ERRORS:
+                place = as_symgrad_error(error, "forward").location
+                said = f"{type(error).__name__}: {what}"
+                self.errors[self.shapes(trial)] = f"{said} (line {place.line})" if place else said
+            return None, error
+        finally:
+            self._learn(trial, compared)
+        return found, None
+
+    def _in_a_branch(self, request: Request) -> FunctionGraphs:
+        """The trace; where it asks on which side of literals numbers are, of the first answers.
+
+        Raises what forward raises for all answers, and the question where there are too many.
+        """
+
+        def trace(one: Request) -> FunctionGraphs:
+            return trace_request(one, most_cases=self.most_cases)
+
+        every = list(branches(request, trace))
+        accepted = [one for _, one in every if isinstance(one, FunctionGraphs)]
+        if not accepted and isinstance(every[0][1], SymgradError):
+            raise every[0][1]
+        numbers = {fact.name for branch, _ in every for fact in branch.facts}
+        written = {name for one in accepted for case in one.cases for name in case.updated}
+        if written & numbers:  # of a number, scale *= 2 makes another one
+            said = "a number that Python asks for is written in place"
+            raise ControlFlowError(said, asked=written & numbers)
+        return accepted[0]
+
+    def _learn(self, trial: Trial, compared: Mapping[str, Sequence[Any]]) -> None:
+        """What is compared with texts is one of these; what Python asks for, with integers, too."""
+        for at, unknown in enumerate(self.unknowns[: len(trial.chosen)]):
+            name, literals = unknown.name, compared.get(unknown.name, ())
+            part = self.parts.get(name, ("", None))[0]
+            is_text = hasattr(str, part) or any(type(one) in (str, NoneType) for one in literals)
+            kind = str if is_text else int
+            known = self.learned.setdefault(name, [])
+            if (not is_text and not (literals and name in self.asked)) or kind in known:
+                continue
+            known.append(kind)
+
+            def trace(value: Any, at: int = at) -> Any:
+                chosen = put(trial.chosen, at, Candidate(0, value=value))
+                other = replace(trial, chosen=chosen, specs=put(trial.specs, at, None))
+                return trace_request(self.request(other), most_cases=self.most_cases)
+
+            values = values_of(self.function, literals, kind, trace)
+            plain = [one for one in unknown.candidates if not one.is_tensor]
+            first = [Candidate(price, value=one) for price, one in enumerate(values)]
+            rest = [replace(one, price=one.price + LEARNED_PRICE) for one in plain]
+            if values:
+                self.literals[name] = [one for one in values if one != OTHER]
+                self.unknowns[at] = replace(unknown, candidates=(*first, *rest))
+                self.ending = None
+
+    def _note_ending(self, error: SymgradError) -> None:
+        """Count trials that end in what no argument changes, one and the same."""
+        cause = error.__cause__
+        asked = getattr(cause, "obj", None) if isinstance(cause, AttributeError) else None
+        node = asked.known_node() if isinstance(asked, SymbolicTensor) else None
+        name = ""
+        if node is not None and node.op == "input":
+            name, part = node.attributes["name"], getattr(cause, "name", "")
+        elif isinstance(error, ShapeError) and error.asked:
+            (name,), part = error.asked, error.what.partition(" with ")[2]
+        if name:
+            self.parts.setdefault(name, (part, error.location))
+        if not name and not isinstance(cause, (ImportError, NameError)):
+            self.ending = None
+        elif self.ending is None or str(self.ending) != str(error):
+            self.ending, self.same = error, 1
+        else:
+            self.same += 1
+
+    def _fresh(self, chosen: Sequence[Candidate]) -> Specs:
+        """Specs in which every axis has a size of its own."""
+        given = [one.spec for one in chosen if one.spec is not None]
+        fresh = letters({name for spec in given for name in (*spec.sizes, spec.batch or "")})
+        specs: list[TensorSpec | None] = []
+        for unknown, one in zip(self.unknowns, chosen, strict=True):
+            spec = one.spec
+            if one.rank is not None:
+                dims = [Dim.size(next(fresh)) for _ in range(one.rank)]
+                if unknown.name in self.square:
+                    dims[-1] = dims[-2]
+                spec = TensorSpec(tuple(dims), one.dtype)
+            specs.append(spec)
+        return tuple(specs)
+
+
+def _described(name: str, one: Candidate, spec: TensorSpec | None) -> str:
+    if one.constant:
+        return f"{name} (any number, without a gradient)"
+    return f"{name} = {described(one.value)}" if spec is None else spec.of(name)
+
+
+def _spec_text(spec: TensorSpec) -> str:
+    """``n m``; with a dtype where it is not the default one."""
+    text = str(spec)
+    return text[len("float[") : -1] if spec.dtype is None else text
