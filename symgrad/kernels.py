@@ -19,7 +19,8 @@ from symgrad.ir.function import BatchAxes, FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Graph, Node
 from symgrad.ir.printer import fresh_name
 from symgrad.ir.rewrite import extract, rewrite
-from symgrad.passes.restate import derived, restated
+from symgrad.passes.quotients import Quotients
+from symgrad.passes.restate import Steps, derived, restated
 from symgrad.passes.save import choose_saved, saved_to_compare
 from symgrad.passes.simplify import simplify
 from symgrad.passes.split import Joint, Split, split
@@ -78,7 +79,7 @@ class OpPlan:
     differentiable: tuple[bool, ...]
     cases: tuple[CasePlan, ...]
     traced: FunctionGraphs
-    steps: Mapping[Node, Node]
+    steps: Steps
 
     @property
     def sizes(self) -> tuple[str, ...]:
@@ -151,15 +152,18 @@ def with_backward(graphs: FunctionGraphs) -> FunctionGraphs:
     )
 
 
-def in_stable_forms(graphs: FunctionGraphs) -> tuple[FunctionGraphs, Mapping[Node, Node]]:
-    """The Function in the forms of ``passes.stable``, and what was put for what."""
-    if not any(node.op in CAUSES for case in graphs.cases for node in case.graph.nodes):
-        return graphs, {}
+def in_other_forms(graphs: FunctionGraphs) -> tuple[FunctionGraphs, Steps]:
+    """The Function in the forms of ``passes.stable`` and ``passes.quotients``, and what was put."""
+    ops = {node.op for case in graphs.cases for node in case.graph.nodes}
+    if ops.isdisjoint(CAUSES) and not (graphs.derived and "div" in ops):
+        return graphs, Steps()
     from symgrad.proof.judge.same import is_same
 
     forms = Forms(is_same)
-    found = restated(graphs, forms)
-    return (found, forms.steps) if forms.steps else (graphs, {})
+    late: dict[Node, Node] = {}
+    found = restated(graphs, forms, lambda case: Quotients(case.outputs, is_same, late))
+    steps = Steps(forms.steps, late)
+    return (found, steps) if steps.pairs else (graphs, Steps())
 
 
 def plan(
@@ -190,7 +194,7 @@ def plan(
                 location=raised.location, hint="look at the values before the call of the op",
             )  # fmt: skip
     traced = replace(graphs, cases=_named_alike(graphs, _usable(graphs.cases)))
-    graphs, steps = in_stable_forms(traced) if steady else (traced, {})
+    graphs, steps = in_other_forms(traced) if steady else (traced, Steps())
     joints = [joint_of(graphs, case) for case in graphs.cases]
     differentiable = tuple(
         any(joint.gradients[position] is not None for joint in joints)

@@ -40,7 +40,7 @@ from symgrad.validate.source import (
 )
 from symgrad.validate.symbolic.kernel import Outcome
 from symgrad.validate.symbolic.kernel import validate as validate_kernel
-from symgrad.validate.symbolic.written import STABLE, in_order, sentence
+from symgrad.validate.symbolic.written import READ_AGAIN, STABLE, in_order, sentence
 from symgrad.validate.wrappers.wrapper import validate as validate_wrapper
 
 VALIDATED, WRONG, NOT_VALIDATED = "VALIDATED", "WRONG", "NOT VALIDATED"
@@ -221,16 +221,22 @@ def validation(plan: OpPlan, emitted: EmittedOp, cached: bool = True) -> Validat
 
 
 def _restated(plan: OpPlan, found: Sequence[Finding]) -> Iterator[Finding]:
-    """The findings of kernels of a plan in which stable forms were put."""
+    """The findings of kernels of a plan in which other forms were put."""
     shown = is_restated(plan.traced, plan.graphs, plan.steps)
     changed = plan.restated
+    forms = {STABLE} if plan.steps.everywhere else set()
+    backward = forms | ({READ_AGAIN} if plan.steps.late else set())
+    said = {
+        kernel.name: backward
+        for case in plan.cases for kernel in case.backward if kernel is not None
+    }  # fmt: skip
     for one in found:
         if one.verdict != VALIDATED or one.name not in changed:
             yield one
         elif shown:
-            yield replace(one, written=in_order({*(one.written or ()), STABLE}))
+            yield replace(one, written=in_order({*(one.written or ()), *said.get(one.name, forms)}))
         else:
-            yield Finding(one.name, NOT_VALIDATED, "its stable forms were not shown to be equal")
+            yield Finding(one.name, NOT_VALIDATED, "its forms were not shown to be equal")
 
 
 def _conditions(plan: OpPlan) -> dict[str, tuple[SizeCondition, ...]]:

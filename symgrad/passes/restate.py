@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from symgrad.autodiff import vjp
 from symgrad.ir.function import FunctionCase, FunctionGraphs, Gradient
@@ -24,6 +24,19 @@ Put = Callable[[Node, Mapping[Node, int]], Node]
 """What is put for a simple node, given how many read each node."""
 
 
+@dataclass(frozen=True)
+class Steps:
+    """What was put for what: in forward and backward, and then in derived gradients alone."""
+
+    everywhere: Mapping[Node, Node] = field(default_factory=dict)
+    late: Mapping[Node, Node] = field(default_factory=dict)
+
+    @property
+    def pairs(self) -> list[tuple[Node, Node]]:
+        """Each node with what was put for it."""
+        return [*self.everywhere.items(), *self.late.items()]
+
+
 def derived(graphs: FunctionGraphs, case: FunctionCase) -> FunctionCase:
     """A case with a derived backward."""
     wanted = [case.tensors[graphs.input_names.index(name)] for name in graphs.differentiable]
@@ -33,17 +46,19 @@ def derived(graphs: FunctionGraphs, case: FunctionCase) -> FunctionCase:
 
 
 def restated(
-    graphs: FunctionGraphs, put: Put, into: Sequence[Graph] | None = None
+    graphs: FunctionGraphs, put: Put, late: Callable[[FunctionCase], Put] | None = None,
+    into: Sequence[Graph] | None = None,
 ) -> FunctionGraphs:  # fmt: skip
     """The Function, with a backward, with what is put for its nodes.
 
-    ``into``: the graphs of its cases, new ones by default.  They hold what kernels are made of,
-    and nothing that is stated of it.
+    ``late``: what is put afterwards for nodes of the derived gradients of a case.  ``into``: the
+    graphs of its cases, new ones by default.  They hold what kernels are made of, and nothing that
+    is stated of it.
     """
     into = into or [Graph() for _ in graphs.cases]
     pairs = zip(graphs.cases, into, strict=True)
     return replace(
-        graphs, cases=tuple(_case(graphs, _copied(case, graph), put) for case, graph in pairs)
+        graphs, cases=tuple(_case(graphs, _copied(case, graph), put, late) for case, graph in pairs)
     )
 
 
@@ -66,7 +81,10 @@ def _copied(case: FunctionCase, graph: Graph) -> FunctionCase:
     )  # fmt: skip
 
 
-def _case(graphs: FunctionGraphs, case: FunctionCase, put: Put) -> FunctionCase:
+def _case(
+    graphs: FunctionGraphs, case: FunctionCase, put: Put,
+    late: Callable[[FunctionCase], Put] | None,
+) -> FunctionCase:  # fmt: skip
     if case.problem is not None or (not graphs.derived and _compares(case)):
         return case
     new = _put([*case.outputs, *case.saved], {}, put)
@@ -76,7 +94,10 @@ def _case(graphs: FunctionGraphs, case: FunctionCase, put: Put) -> FunctionCase:
     )  # fmt: skip
     if graphs.derived:
         found = derived(graphs, forward)
-        return found if _compares(found) else _backward(found, {}, put)
+        if _compares(found):
+            return found
+        found = _backward(found, {}, put)
+        return found if late is None else _backward(found, {}, late(found))
     hidden = {node: node.graph.apply("detach", new[node]) for node in case.saved}
     return _backward(forward, hidden, put)
 

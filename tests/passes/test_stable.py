@@ -24,7 +24,7 @@ from symgrad.kernels import OpPlan, plan, with_backward
 from symgrad.ops.record import apply
 from symgrad.passes import stable
 from symgrad.passes.evaluate import evaluate
-from symgrad.passes.restate import restated
+from symgrad.passes.restate import Steps, restated
 from symgrad.passes.stable import Forms
 from symgrad.proof.judge.same import is_same
 from symgrad.shapes import requested
@@ -186,7 +186,7 @@ def test_rows_are_finite_and_near_the_true_ones(form: Form, dtype: str) -> None:
 @pytest.mark.parametrize("form", [*ELEMENTWISE, *POSITIVE, *ROWS], ids=str)
 def test_its_kernels_are_validated_and_say_so(form: Form) -> None:
     planned = _plan(form.program)
-    assert planned.steps
+    assert planned.steps.everywhere
     assert planned.restated
     emitted, found = validated(planned, "", cached=False)
     assert found.verdict == VALIDATED, "\n".join(map(str, found.findings))
@@ -384,12 +384,12 @@ def test_a_wrong_rule_puts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_wrong_step_is_not_validated() -> None:
     planned = _plan(ELEMENTWISE[0].program)
-    ((node, found),) = planned.steps.items()
+    ((node, found),) = planned.steps.everywhere.items()
     x = found.args[0]
     assert is_restated(planned.traced, planned.graphs, planned.steps)
-    assert not is_restated(planned.traced, planned.graphs, {})
-    assert not is_restated(planned.traced, planned.graphs, {node: apply("softplus", -x)})
-    wrong = replace(planned, steps={})
+    assert not is_restated(planned.traced, planned.graphs, Steps())
+    assert not is_restated(planned.traced, planned.graphs, Steps({node: apply("softplus", -x)}))
+    wrong = replace(planned, steps=Steps())
     assert validated(wrong, "", cached=False)[1].verdict == NOT_VALIDATED
 
 
@@ -405,7 +405,7 @@ def test_random_graphs_keep_their_values(example: Example) -> None:
     forms = Forms(is_same)
     (found,) = restated(graphs, forms).cases
     assert _finite(example, found.outputs, outputs)
-    assert is_restated(graphs, replace(graphs, cases=(found,)), forms.steps)
+    assert is_restated(graphs, replace(graphs, cases=(found,)), Steps(forms.steps))
 
 
 @given(st.integers(0, 2**32))
@@ -413,7 +413,7 @@ def test_random_programs_of_exponentials_keep_values_and_gradients(seed: int) ->
     graphs = _of_exponentials(random.Random(seed))
     forms = Forms(is_same)
     found = restated(graphs, forms)
-    assert is_restated(graphs, found, forms.steps)
+    assert is_restated(graphs, found, Steps(forms.steps))
     (old,), (new,) = with_backward(graphs).cases, found.cases
     points = np.meshgrid([-2.3, -0.4, 0.3, 1.7], [-1.9, -0.2, 0.6, 2.1])
     feeds = dict(

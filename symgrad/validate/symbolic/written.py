@@ -34,10 +34,12 @@ EXCHANGED = "sums over two axes exchanged"
 MERGED = "sums of sums as one sum"
 OTHER = "other operations in another order"
 STABLE = "forms that do not overflow"
+READ_AGAIN = "quotients of forward that are read again"
 _WORDS = {"sum": "sums", "prod": "products"}
 DIFFERENCES = (
     *(f"{word} {one}" for word in _WORDS.values() for one in orders.ORDERS),
-    MERGED, EXCHANGED, DRAWN, SPLIT, FACTORS, RECIPROCAL, WIDER, STABLE, OTHER,
+    MERGED, EXCHANGED, DRAWN, SPLIT, FACTORS, RECIPROCAL, WIDER, STABLE,
+    READ_AGAIN, OTHER,
 )  # fmt: skip
 """All that is said, in the order in which it is said."""
 _OF_SUMS, _OF_PRODUCTS = ("add", "neg"), ("mul", "div", "neg")
