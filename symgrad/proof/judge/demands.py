@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Dim, DimLike
@@ -200,20 +201,33 @@ def may_raise(case: FunctionCase) -> bool:
     return len(of_values) > len(list(_bounds(case))) or not set(_bounds(case)) <= set(case.bounds)
 
 
-def _bounds(case: FunctionCase) -> Iterator[Assumption]:
-    """What the demands of a case say of float inputs as they are, beside numbers."""
+_KINDS = {"gt": ">", "lt": ">", "ge": ">=", "le": ">=", "ne": "!="}
+
+
+def _compared(case: FunctionCase) -> Iterator[tuple[str, Node, Node]]:
+    """What the demands of a case say of two sides: ``>``, ``>=`` or ``!=``, the greater first."""
     for one in case.demanded:
         node = _of_all(one.node)
-        if one.wished or not _is_truth(Demand(one.node, one.low)) or node.op not in _TURNED:
-            continue
-        left, right = map(_as_real, node.args)
-        op = node.op
-        if left.op == "constant":
-            left, right, op = right, left, _TURNED[op]
-        if left in case.inputs and left.dtype.is_float and right.op == "constant":
-            value = right.attributes["value"].value
-            if math.isfinite(value):
-                yield _bound(str(left.attributes["name"]), op, Fraction(repr(float(value))))
+        if not one.wished and _is_truth(Demand(one.node, one.low)) and node.op in _KINDS:
+            more, less = node.args[::-1] if node.op in ("lt", "le") else node.args
+            yield _KINDS[node.op], more, less
+
+
+def _bounds(case: FunctionCase) -> Iterator[Assumption]:
+    """What the demands of a case say of float inputs as they are, beside numbers."""
+    for kind, more, less in _compared(case):
+        for side, other in ((more, less), (less, more)):
+            name, number = _name_in(case, side), _number(other)
+            if kind != "!=" and name and number is not None and math.isfinite(number):
+                end, is_open = Fraction(repr(float(number))), kind == ">"
+                low, high = (end, None) if side is more else (None, end)
+                text = f"{'(' if is_open else '['}{end}, inf)"
+                if side is less:
+                    text = f"(-inf, {end}{')' if is_open else ']'}"
+                yield Assumption(
+                    name, "interval", text, low, high, side is less or is_open,
+                    side is more or is_open, taken=True,
+                )  # fmt: skip
 
 
 def _orders(case: FunctionCase) -> dict[str, tuple[str, Node, Node]]:
@@ -222,21 +236,13 @@ def _orders(case: FunctionCase) -> dict[str, tuple[str, Node, Node]]:
     ``x >= y`` and ``x != 0``, with both sides.
     """
     found = {}
-    for one in case.demanded:
-        node = _of_all(one.node)
-        if one.wished or not _is_truth(Demand(one.node, one.low)) or node.op not in _KINDS:
-            continue
-        more, less = node.args[::-1] if node.op in ("lt", "le") else node.args
-        kind = _KINDS[node.op]
-        names = [_name_in(case, side) for side in (more, less)]
-        if kind == "!=" and not names[1] and _as_real(less).op == "constant":
-            names[1] = str(_as_real(less).attributes["value"].value)
-        if all(names) and names[0] != names[1]:
-            found[f"{names[0]} {kind} {names[1]}"] = kind, more, less
+    for kind, more, less in _compared(case):
+        first, second = _name_in(case, more), _name_in(case, less)
+        if kind == "!=" and not second and (number := _number(less)) is not None:
+            second = str(number)
+        if first and second and first != second:
+            found[f"{first} {kind} {second}"] = kind, more, less
     return found
-
-
-_KINDS = {"gt": ">", "lt": ">", "ge": ">=", "le": ">=", "ne": "!="}
 
 
 def _name_in(case: FunctionCase, node: Node) -> str:
@@ -246,6 +252,12 @@ def _name_in(case: FunctionCase, node: Node) -> str:
     return str(real.attributes["name"]) if is_input else ""
 
 
+def _number(node: Node) -> Any:
+    """The number that a node is; None where it is none."""
+    real = _as_real(node)
+    return real.attributes["value"].value if real.op == "constant" else None
+
+
 def _as_real(node: Node) -> Node:
     """What a node of floats was moved or cast from."""
     while node.op in ("expand", "reshape", "permute", "cast") and node.dtype.is_float:
@@ -253,18 +265,6 @@ def _as_real(node: Node) -> Node:
             break
         node = node.args[0]
     return node
-
-
-def _bound(name: str, op: str, end: Fraction) -> Assumption:
-    is_open = op in ("lt", "gt")
-    if op in ("lt", "le"):
-        text = f"(-inf, {end}{')' if is_open else ']'}"
-        return Assumption(name, "interval", text, None, end, True, is_open, taken=True)
-    text = f"{'(' if is_open else '['}{end}, inf)"
-    return Assumption(name, "interval", text, end, None, is_open, True, taken=True)
-
-
-_TURNED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
 
 
 def where_it_runs(
