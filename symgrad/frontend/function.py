@@ -25,6 +25,7 @@ from typing import Any, TypeVar
 from symgrad.budgets import KEPT_DEPTH
 from symgrad.errors import Location, ProtocolError, SpecError, counted
 from symgrad.frontend.caller import asker, here
+from symgrad.frontend.complexes import ComplexTensor
 from symgrad.frontend.guests import Guest, taken
 from symgrad.frontend.questions import note_limit, observed, questions
 from symgrad.frontend.session import Session, active
@@ -234,7 +235,9 @@ def kept_tensors(ctx: Context) -> list[SymbolicTensor]:
     while todo and depth < KEPT_DEPTH:
         inner: list[Any] = []
         for value in todo:
-            if isinstance(value, SymbolicTensor):
+            if isinstance(value, ComplexTensor):
+                inner.append(value.pairs)
+            elif isinstance(value, SymbolicTensor):
                 if not any(value is known for known in found):
                     found.append(value)
             elif isinstance(value, (list, tuple)) and not isinstance(value, Shape):

@@ -265,9 +265,10 @@ class SymbolicTensor(_Held):
             return True
         return certain_strides(step, self.node.shape, self.certain) is not None
 
-    def again(self) -> SymbolicTensor:
-        """Another object for the same tensor; all but the object itself is shared."""
-        made: SymbolicTensor = type(self).__new__(type(self), self.storage)
+    def again(self, kind: Any = None) -> Any:
+        """Another object for the same tensor, of another class if asked; the rest is shared."""
+        kind = kind or type(self)
+        made = kind.__new__(kind, self.storage)
         _share_names(made, own_names(self))
         return made
 

@@ -29,7 +29,7 @@ _COMPLEX = _words(
     "view_as_real"
 )
 IN_PARTS = (
-    "complex numbers are not traced: compute with the real and the imaginary part, two real "
+    "this is not traced of complex numbers: compute with the real and the imaginary part, two real "
     "tensors, or put a reference that does in the place of the function that calls it (replace in "
     "symgrad.toml, --replace module.fn=reference.fn)"
 )

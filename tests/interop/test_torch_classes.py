@@ -105,7 +105,7 @@ REFUSED = {
     "array": "x.numpy(); return x",
     "value of a number": "return x * round(x.sum().item())",
     "branch": "return x if x.sum() > 0 else -x",
-    "complex": "return torch.view_as_real(torch.fft.fft(x)).sum() + x",
+    "complex": "return torch.complex(x, x).tanh().real",
 }
 
 

@@ -32,7 +32,15 @@ from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.frontend.unsupported import missing_op
 from symgrad.frontend.views import contiguous_strides
-from symgrad.interop.torch import accepted, beneath, draws, overlaps, refused, strided
+from symgrad.interop.torch import (
+    accepted,
+    beneath,
+    complexes,
+    draws,
+    overlaps,
+    refused,
+    strided,
+)
 from symgrad.interop.torch.constants import (
     inward,
     is_real,
@@ -88,10 +96,9 @@ def call(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     traced = any(map(is_traced, values))
     _check_written(name, args, kwargs, traced=traced)
     note_device(name, values)
-    if traced or name in draws.NAMES:
-        accepted.check(name, args, kwargs)
-    if traced and args and overlaps.writes(name):
-        overlaps.check_written(name, args, kwargs)
+    of_complex = complexes.concerns(name, values)
+    if not of_complex:
+        _check_arguments(name, args, kwargs, traced=traced)
     if name in draws.NAMES and (traced or name in ("rand", "randn", "normal")):
         found = draws.drawn(
             name, [inward(one) for one in args], {key: inward(kwargs[key]) for key in kwargs}
@@ -100,21 +107,35 @@ def call(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
             return outward(found)
     if name in RANDOM:
         raise limit(f"{name} draws random numbers", "draw outside, and pass the draw as an input")
-    if name in _UNINITIALISED or (traced and name in ("complex", "polar")):
+    if name in _UNINITIALISED:
         raise missing(f"torch.{name}")
-    if not traced and name not in FACTORIES:
+    if not traced and (name not in FACTORIES or (of_complex and not complexes.is_known(name))):
         return _natively(func, name, args, kwargs)
     out = kwargs.get("out")
     if out is not None:
+        if of_complex:
+            raise limit(f"{name} of complex numbers is called with out=", "assign the result")
         called = overlaps.of_two(name, args, kwargs)
         given = [kwargs[key] for key in kwargs if key != "out"]
         overlaps.check(called, inward(out), (*args, *given))
         return _into(out, call(func, args, {**kwargs, "out": None}))
-    own = {key: inward(kwargs[key]) for key in kwargs if key not in (*_PRIVATE, "out")}
-    found = _apply(func, name, [inward(one) for one in args], own)
+    taken = complexes.taken if of_complex else inward
+    own = {key: taken(kwargs[key]) for key in kwargs if key not in (*_PRIVATE, "out")}
+    operation = complexes.operation_of(name) if of_complex else None
+    found = _apply(func, name, [taken(one) for one in args], own, operation)
     if traced and name not in _METHODS:
         refused.check(func, name, args, kwargs)
     return outward(found, name)
+
+
+def _check_arguments(
+    name: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, traced: bool
+) -> None:
+    """Raises DTypeError for what torch refuses; what is written and read elsewhere is observed."""
+    if traced or name in draws.NAMES:
+        accepted.check(name, args, kwargs)
+    if traced and args and overlaps.writes(name):
+        overlaps.check_written(name, args, kwargs)
 
 
 def _into(out: Any, found: Any) -> Any:
@@ -181,8 +202,11 @@ def _version(tensor: Any) -> int:
         return 0
 
 
-def _apply(func: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    found = _method(func, name) or _function(func, name)
+def _apply(
+    func: Any, name: str, args: list[Any], kwargs: dict[str, Any],
+    operation: Callable[..., Any] | None,
+) -> Any:  # fmt: skip
+    found = operation or _method(func, name) or _function(func, name)
     if found is not None:
         try:
             return found(*args, **kwargs)

@@ -20,6 +20,7 @@ from symgrad.frontend.unsupported import IN_PARTS
 from symgrad.ir.dtype import ALL, LISTED, NARROW, DType, float32
 
 _THEIRS = {dtype: getattr(torch, str(dtype)) for dtype in (*ALL, *NARROW)}
+_COMPLEX = {torch.float32: torch.complex64, torch.float64: torch.complex128}
 _OURS = {found: dtype for dtype, found in _THEIRS.items()}
 
 
@@ -29,6 +30,20 @@ def theirs(dtype: DType) -> Any:
     if shown and dtype.is_float and dtype not in NARROW:
         return getattr(torch, shown) if dtype == float32 else torch.float32
     return _THEIRS[dtype]
+
+
+def complex_of(dtype: DType) -> Any:
+    """Torch's dtype of complex numbers whose parts are of a dtype.  Raises UnknownDTypeError."""
+    found = _COMPLEX.get(theirs(dtype))
+    if found is None:
+        what = f"complex numbers whose parts are of {theirs(dtype)} are not traced"
+        raise note_limit(UnknownDTypeError(what, location=here(), hint="convert to float32"))
+    return found
+
+
+def of_parts(dtype: Any) -> Any:
+    """Torch's dtype of the parts of complex numbers; None where symgrad does not compute in it."""
+    return next((one for one, found in _COMPLEX.items() if found == dtype), None)
 
 
 def told(dtype: DType) -> Any:

@@ -21,13 +21,14 @@ import torch
 
 from symgrad.errors import UnsupportedOpError
 from symgrad.frontend.caller import here
+from symgrad.frontend.complexes import ComplexTensor
 from symgrad.frontend.functions.casting import is_device
 from symgrad.frontend.questions import note_limit
 from symgrad.frontend.session import Session, current
 from symgrad.frontend.sizes import SymInt
 from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor
 from symgrad.interop.torch.constants import inward, is_traced, leaves
-from symgrad.interop.torch.dtypes import theirs
+from symgrad.interop.torch.dtypes import complex_of, theirs
 from symgrad.ir.dim import Dim
 
 _SAMPLES: tuple[Callable[[int], int], ...] = (
@@ -37,7 +38,7 @@ _SAMPLES: tuple[Callable[[int], int], ...] = (
 MOST_ASKED_ELEMENTS = 2**26
 MOST_TAKEN = 2**14
 _REFUSALS = (RuntimeError, TypeError, ValueError, IndexError)
-_PLAIN = (bool, int, float, str, torch.dtype)
+_PLAIN = (bool, int, float, complex, str, torch.dtype)
 _taken = set[Any]()
 """Calls that torch takes, or of which nothing is known: these are not asked again."""
 
@@ -92,7 +93,7 @@ def _described(value: Any) -> Any:
     """What an argument's sample is made of.  Raises _Unknown."""
     value = inward(value) if type(value) is torch.SymInt else value
     if isinstance(value, SymbolicTensor):
-        return value.node.shape, value.node.dtype
+        return _shape_of(value), _dtype_of(value)
     if isinstance(value, SymInt):
         return SymInt, value.dim
     if isinstance(value, slice):
@@ -102,6 +103,18 @@ def _described(value: Any) -> Any:
     if value is None or (isinstance(value, _PLAIN) and not is_traced(value)):
         return type(value), value
     raise _Unknown
+
+
+def _shape_of(value: SymbolicTensor) -> tuple[Dim, ...]:
+    if isinstance(value, ComplexTensor):
+        return value.pairs.node.shape[:-1]
+    return value.node.shape
+
+
+def _dtype_of(value: SymbolicTensor) -> Any:
+    """Torch's dtype."""
+    own = value.storage.node.dtype
+    return complex_of(own) if isinstance(value, ComplexTensor) else theirs(own)
 
 
 def why_refused(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
@@ -176,7 +189,7 @@ def _dims(value: Any) -> tuple[Dim, ...]:
     """The sizes that an argument has, or is."""
     value = inward(value) if type(value) is torch.SymInt else value
     if isinstance(value, SymbolicTensor):
-        return tuple(map(Dim.of, value.node.shape))
+        return tuple(map(Dim.of, _shape_of(value)))
     return (value.dim,) if isinstance(value, SymInt) else ()
 
 
@@ -184,8 +197,8 @@ def _sample(value: Any, sizes: Mapping[str, int], device: str) -> Any:
     """The argument of the sample.  Raises _Unknown."""
     value = inward(value) if type(value) is torch.SymInt else value
     if isinstance(value, SymbolicTensor):
-        shape = [Dim.of(one).at(sizes) for one in value.node.shape]
-        return torch.ones(shape, dtype=theirs(value.node.dtype), device=device)
+        shape = [Dim.of(one).at(sizes) for one in _shape_of(value)]
+        return torch.ones(shape, dtype=_dtype_of(value), device=device)
     if isinstance(value, torch.Tensor):
         return value.detach().to(device)
     if isinstance(value, SymInt):

@@ -22,14 +22,15 @@ import torch
 
 from symgrad.errors import SymgradError
 from symgrad.frontend.caller import NOT_THE_PROGRAM, asked_by_symgrad, here, is_in, module_of
+from symgrad.frontend.complexes import ComplexTensor
 from symgrad.frontend.functions.casting import item
 from symgrad.frontend.questions import note_limit, note_raised
 from symgrad.frontend.sizes import SymFloat, SymInt, computed
 from symgrad.frontend.tensor import FIELDS, Hidden, SymbolicTensor, own_names
 from symgrad.frontend.unsupported import missing_op
-from symgrad.interop.torch import accepted, beneath, calls, overlaps, refused
-from symgrad.interop.torch.constants import inward, plain_value
-from symgrad.interop.torch.dtypes import theirs, told
+from symgrad.interop.torch import accepted, beneath, calls, complexes, overlaps, refused
+from symgrad.interop.torch.constants import inward, leaves, plain_value
+from symgrad.interop.torch.dtypes import complex_of, theirs, told
 from symgrad.interop.torch.numbers import SizeNode
 from symgrad.ir.graph import Node
 
@@ -119,6 +120,8 @@ def variant(kind: type) -> type:
     """The class to make objects of in the place of ``kind``."""
     if issubclass(kind, (torch.Tensor, torch.SymInt, torch.SymFloat)):
         return kind
+    if issubclass(kind, ComplexTensor):
+        return _complex_class()
     if issubclass(kind, SymbolicTensor):
         return _tensor_class(kind)
     if issubclass(kind, (SymInt, SymFloat)):
@@ -155,6 +158,11 @@ def _tensor_class(kind: type) -> type:
         for name, value in vars(base).items() if base is not object else ():
             if isinstance(value, FunctionType) and name not in _INNER and name not in members:
                 members[name] = _operand_taking(value, name)
+    return _made(kind, members)
+
+
+def _made(kind: type, members: dict[str, Any]) -> type:
+    """A class of tensors, of which the program does not see what torch's have not."""
     absent = {name for name in dir(kind) if not name.startswith("__")} - {
         *dir(torch.Tensor),
         "known_node",
@@ -162,6 +170,55 @@ def _tensor_class(kind: type) -> type:
     members |= {name: _hidden(kind, name, members.get(name)) for name in (*absent, *FIELDS)}
     found: type = type(torch.Tensor)(kind.__name__, (kind, TorchTensor), members)
     return found
+
+
+_AS_OF_REALS = frozenset(
+    ("device", "dtype", "grad", "grad_fn", "is_cpu", "is_cuda", "is_leaf", "ndim", "requires_grad",
+     "shape", "requires_grad_", "save", "__dir__", "__reduce_ex__")
+)  # fmt: skip
+"""What complex tensors have as real ones do."""
+
+
+def _complex_class() -> type:
+    """The class of complex tensors: what torch calls of them is in a table of its own."""
+
+    def new(cls: Any, made_of: Any, *args: Any, **kwargs: Any) -> Any:
+        with torch._C.DisableTorchFunction():
+            return torch.Tensor._make_wrapper_subclass(
+                cls, (0,), dtype=complex_of(made_of.node.dtype), device=_DEVICE,
+                dispatch_sizes_strides_policy="sizes",
+            )  # fmt: skip
+
+    def dtype(self: Any) -> Any:
+        own = self.storage.node.dtype
+        return own if asked_by_symgrad(sys._getframe(1)) else complex_of(own)
+
+    members: dict[str, Any] = {
+        "__new__": staticmethod(new), "dtype": property(dtype), "layout": torch.strided,
+        "__torch_function__": TorchTensor.__dict__["__torch_function__"],
+        "__hash__": SymbolicTensor.__hash__, "_python_dispatch": False, "_use_count": _uses,
+        "__module__": "torch", "__annotations__": torch.Tensor.__annotations__,
+    }  # fmt: skip
+    for name, value in vars(SymbolicTensor).items():
+        known = name not in (*members, *_INNER, *_AS_OF_REALS, *vars(ComplexTensor))
+        if known and hasattr(torch.Tensor, name) and not hasattr(object, name):
+            if isinstance(value, property):
+                members[name] = property(_of_complex(f"get_{name}"))
+            elif callable(value):
+                members[name] = _of_complex(name)
+    return _made(ComplexTensor, members)
+
+
+def _of_complex(name: str) -> Callable[..., Any]:
+    """The method of a name for complex numbers."""
+    plain = getattr(torch.Tensor, name.removeprefix("get_"))
+    plain = plain.__get__ if name.startswith("get_") else plain
+
+    @functools.wraps(plain)
+    def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return calls.call(plain, (self, *args), kwargs)
+
+    return called
 
 
 def _hidden(kind: type, name: str, method: Any) -> Hidden:
@@ -190,6 +247,8 @@ def _operand_taking(method: Callable[..., Any], name: str) -> Callable[..., Any]
 
     @functools.wraps(method)
     def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if complexes.concerns("", leaves((*args, *kwargs.values()))):
+            return calls.call(getattr(torch.Tensor, name, method), (self, *args), kwargs)
         named = {key: inward(kwargs[key]) for key in kwargs}
         if moves:
             calls.note_device(name, (*args, *kwargs.values()))
