@@ -385,9 +385,11 @@ def _part(request: Request) -> Report:
 
 def _for_guesses(request: Request, suggest: bool) -> Report:
     """The verdict for all inferred shapes; as far as forward takes no other that is not traced."""
-    from symgrad.proof.report.merge import if_meant
+    from symgrad.proof.report.merge import if_meant, if_passed
 
     report, guess = _for_traced_guesses(request, suggest), request.guess
+    if guess is not None:
+        report = if_passed(report, guess.passed)
     if guess is None or guess.unread is None or str(report.verdict) == "PROVED":
         return report
     return if_meant(report, guess.unread(), guess.text)

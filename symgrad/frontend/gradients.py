@@ -22,6 +22,14 @@ from symgrad.ir.function import Gradient
 from symgrad.ir.graph import Node
 
 
+class SurplusError(ProtocolError):
+    """Backward returned gradients, those of ``names``, for arguments that the call leaves out."""
+
+    def __init__(self, what: str, names: Sequence[str], **said: Any) -> None:
+        super().__init__(what, **said)
+        self.names = tuple(names)
+
+
 def collect(
     session: Session, returned: Any, request: Request, inputs: dict[str, Node]
 ) -> tuple[Gradient, ...]:
@@ -37,9 +45,11 @@ def collect(
     while len(values) > passed and values[-1] is None:
         values.pop()
     if len(values) != passed:
-        raise ProtocolError(
+        behind = zip(arguments[passed:], values[passed:], strict=False)
+        raise SurplusError(
             f"backward returned {counted(len(values), 'gradient')} for"
             f" {counted(passed, 'argument')} of forward",
+            [one.name for one, value in behind if value is not None],
             hint="return one for each argument, None for those that have none",
         )
     if known is not None and left:

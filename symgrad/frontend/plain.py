@@ -138,9 +138,14 @@ def in_all(request: Request, change: Callable[[Request], Request]) -> Request:
     """The request, and each that is inferred for it, changed."""
     guess = request.guess
     if guess is not None:
-        resized = guess.resized
+        resized, known = guess.resized, guess
+
+        def near() -> Request | None:
+            return known.fitting and in_all(known.fitting, change)
+
         guess = replace(
             guess,
+            near=near,
             presences=tuple(
                 replace(one, request=in_all(one.request, change)) for one in guess.presences
             ),

@@ -349,6 +349,7 @@ class Guess:
     places, with values that forward refuses there, as texts in the order of ``values``.
     ``again``: infers the shapes of another Function, or for more plain values, in the same way.
     ``unread``: which integers forward takes as a mask as well, where that is not traced; in words.
+    ``passed``: the arguments with a default without which backward fails.
     """
 
     text: str
@@ -373,6 +374,7 @@ class Guess:
     resized: Callable[[], Iterator[Request]] | None = None
     again: Callable[[AnyFunction, Mapping[str, Any]], Request] | None = None
     unread: Callable[[], str] | None = None
+    passed: tuple[str, ...] = ()
 
     @property
     def fitting(self) -> Request | None:

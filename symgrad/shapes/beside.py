@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
 from symgrad.budgets import TENSOR_TRIALS
+from symgrad.frontend.gradients import SurplusError
 from symgrad.frontend.request import Request
 from symgrad.ir.dtype import bool_, int64
 from symgrad.shapes.candidates import Candidate, left_out
 from symgrad.shapes.fitting import with_integers
 from symgrad.shapes.found import request_of
-from symgrad.shapes.outcomes import inputs_read
+from symgrad.shapes.outcomes import inputs_read, problem_of
 from symgrad.shapes.tracing import Search
 from symgrad.shapes.trial import NONE, Trial, is_float, put
 from symgrad.shapes.trying import attempt, cheapest, cheapest_fitting
@@ -65,6 +67,30 @@ def _gets_none(search: Search, chosen: tuple[Candidate, ...], name: str) -> bool
         and any(one.input == name and one.returned is None for one in case.gradients)
         for case in graphs.cases
     )
+
+
+def with_more_passed(search: Search, found: Trial) -> Trial:
+    """The same with the arguments that it leaves out, and of which backward has gradients.
+
+    PyTorch raises where they are left out, and takes a gradient of a tensor alone.
+    """
+    graphs, _ = search.trace(found)
+    problem = None if graphs is None else problem_of(graphs)
+    names = frozenset(problem.names if isinstance(problem, SurplusError) else NONE)
+    known = {unknown.name: one for unknown, one in search.rows(found)}
+    tensors = left_out(search.function, search.static, known, names)
+    more = [one for one in tensors if one.name in names]
+    if not names or len(more) < len(names):
+        return found
+    kept, search.unknowns = search.unknowns, [*search.unknowns, *more]
+    every = itertools.product(*(one.candidates for one in more))
+    tried = [attempt(search, (*found.chosen, *some), names) for some in every]
+    running = [one for one in tried if one is not None and not one.raising]
+    if not running:
+        search.unknowns = kept
+        return found
+    search.passed = tuple(sorted(names))
+    return min(running, key=lambda one: one.price)
 
 
 def as_integers(search: Search, found: Trial) -> Iterator[Request]:

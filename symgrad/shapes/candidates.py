@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -130,9 +130,13 @@ def unknowns(function: AnyFunction, static: Mapping[str, Any]) -> Iterator[Unkno
 
 
 def left_out(
-    function: AnyFunction, static: Mapping[str, Any], found: Mapping[str, Candidate]
-) -> Iterator[Unknown]:
-    """What may be a tensor beside what was found: one of a plain default; one more of *args."""
+    function: AnyFunction, static: Mapping[str, Any], found: Mapping[str, Candidate],
+    returned: Collection[str] = (),
+) -> Iterator[Unknown]:  # fmt: skip
+    """What may be a tensor beside what was found: one of a plain default; one more of *args.
+
+    ``returned``: what is one whatever its annotation says, since backward returns its gradient.
+    """
     floats = tuple(one for one in _TENSORS if one.dtype is None)
     for parameter in parameters(function):
         if parameter.kind is Parameter.VAR_POSITIONAL:
@@ -145,7 +149,7 @@ def left_out(
             and not (_is_open(parameter) or parameter.default is None)
             and parameter.name not in static
             and parameter.name not in found
-            and annotation(parameter) not in _PLAIN
+            and (annotation(parameter) not in _PLAIN or parameter.name in returned)
         ):
             number = isinstance(parameter.default, (int, float))
             yield Unknown(parameter.name, (_NUMBER_SPEC, *floats) if number else floats)

@@ -21,7 +21,7 @@ from typing import Any
 from symgrad.budgets import SHAPE_TRIALS, TRIAL_CASES
 from symgrad.frontend.evidence import AnyFunction, counts_axes
 from symgrad.frontend.request import Request, check_stated
-from symgrad.shapes.beside import as_integers, with_one_more, with_tensors
+from symgrad.shapes.beside import as_integers, with_more_passed, with_one_more, with_tensors
 from symgrad.shapes.fitting import as_returned, near_shapes, unread_masks, wider_shapes
 from symgrad.shapes.found import marked, request_of
 from symgrad.shapes.other_shapes import at_other_ranks, at_other_shapes
@@ -66,6 +66,8 @@ def _best(search: Search) -> Request:
     if found.failing and search.guest is not None:
         found = as_returned(search, found)
     if found.raising:
+        found = with_more_passed(search, found)
+    if found.raising:
         found = as_read(search, as_labels(search, found))
     if not found.failing:
         found = with_tensors(search, found)
@@ -79,5 +81,6 @@ def _best(search: Search) -> Request:
         guess, others=tuple(others), near=cache(partial(near_shapes, search, found)),
         wider=wider_shapes(search, found), counted=counts_axes(search.function),
         void=frozenset(search.void), unread=cache(partial(unread_masks, search, found)),
+        passed=search.passed,
     )  # fmt: skip
     return replace(request_of(search, found), guess=guess)

@@ -91,6 +91,8 @@ class Search:
         """By place the other values of plain arguments that are judged alone."""
         self.void: set[tuple[str, tuple[str, ...]]] = set()
         """Shapes, with values of plain arguments that forward refuses there."""
+        self.passed: tuple[str, ...] = ()
+        """Arguments with a default without which backward fails."""
         self.most_cases = TRIAL_CASES
         self.many_cases: CasesError | None = None
         """How a trial ended because forward asks too much about its sizes."""

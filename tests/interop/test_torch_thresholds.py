@@ -41,6 +41,18 @@ def _grown(g: Any, x: Any) -> Any:
     return g * (torch.sigmoid(x) - 1 + 3 * (F.softplus(x) - x)) * torch.exp(3 * x)
 
 
+def _inner(of: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    """The gradient by autograd within backward."""
+
+    def backward(g: Any, x: Any) -> Any:
+        with torch.enable_grad():
+            z = x.detach().requires_grad_()
+            (found,) = torch.autograd.grad(of(z), z, g)
+        return found
+
+    return backward
+
+
 def _mish(g: Any, x: Any) -> Any:
     t = torch.tanh(F.softplus(x))
     return g * (t + x * (1 - t * t) * torch.sigmoid(x))
@@ -64,6 +76,12 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]] = {
         lambda x: torch.log(F.softplus(x) - x),
         lambda g, x: g * (torch.sigmoid(x) - 1) / (F.softplus(x) - x),
     ),
+    "within": (lambda x: torch.log(1 + x.exp()), _inner(F.softplus)),
+    "of twice, within": (
+        lambda x: torch.log1p((2 * x).exp()) / 2,
+        _inner(lambda z: F.softplus(z, 2)),
+    ),
+    "mirrored, within": (lambda x: torch.log1p((-x).exp()), _inner(lambda z: F.softplus(-z))),
     "compared": (lambda x: torch.where(F.softplus(x) > x, x, x * x), lambda g, x: g),
 }
 GROWING = {
@@ -95,7 +113,10 @@ def test_nothing_is_claimed_above_where_a_difference_may_grow(name: str) -> None
     assert any(one.excepted and "> 20" in str(one) for one in report.conditions), str(report)
 
 
-STATED = {"mirrored": "x < -20", "of twice": "x > 10", "growing, of twice": "x > 10"}
+STATED = {
+    "mirrored": "x < -20", "of twice": "x > 10", "growing, of twice": "x > 10",
+    "mirrored, within": "x < -20", "of twice, within": "x > 10",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -120,6 +141,7 @@ def test_a_proof_is_right_but_where_it_says(name: str) -> None:
 
 EXACT: dict[str, tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]] = {
     "log of a sigmoid": (F.logsigmoid, lambda g, x: g * torch.sigmoid(-x)),
+    "within": (F.softplus, _inner(F.softplus)),
     "by the threshold": (F.softplus, lambda g, x: torch.where(x > 20, g, g * torch.sigmoid(x))),
     "of what is negative": (
         lambda x: F.softplus(-x.abs()), lambda g, x: -g * x.sign() * torch.sigmoid(-x.abs())
@@ -134,6 +156,20 @@ def test_what_is_exact_is_not_read_as_something_else(name: str) -> None:
     assert not [one for one in report.conditions if one.kind == "reading"], str(report)
 
 
-def test_another_slope_is_refuted() -> None:
-    report = sg.verify(_class(F.softplus, lambda g, x: g * torch.tanh(x)), "n", suggest=False)
-    assert report.verdict == sg.REFUTED
+WRONG: dict[str, Callable[[Any, Any], Any]] = {
+    "another slope": lambda g, x: g * torch.tanh(x),
+    "within, of a low threshold": _inner(lambda z: F.softplus(z, threshold=5)),
+    "within, twice": _inner(lambda z: 2 * F.softplus(z)),
+    "where it is 0": lambda g, x: (
+        torch.where(x > 20, g, 0 * x) + torch.where(x > 20, 0 * x, 3 * g) * x.sigmoid()
+    ),
+    "two regions": lambda g, x: (
+        torch.where(x > 20, g, 0 * x) + torch.where(x > 30, 0 * x, g) * x.sigmoid()
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_another_slope_is_refuted(name: str) -> None:
+    report = sg.verify(_class(F.softplus, WRONG[name]), "n", suggest=False)
+    assert report.verdict == sg.REFUTED, str(report)

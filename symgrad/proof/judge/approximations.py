@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
@@ -52,6 +53,7 @@ def smoothed(subject: Subject) -> Subject | None:
     """
     if not any(node.op == "where" for node in subject.everything.nodes):
         return None
+    subject = _joined(subject)
     graph, said, beyond = Graph(), dict[str, None](), dict[_Place, None]()
     changed = False
     ranges = _ranges(subject)
@@ -88,6 +90,64 @@ def smoothed(subject: Subject) -> Subject | None:
         *((new.get(point, point), relation, limit) for point, relation, limit in beyond),
     )
     return found
+
+
+def _joined(subject: Subject) -> Subject:
+    """The same with ``where(c, a, b*s)`` for ``where(c, a, 0) + where(c, 0, b)*s``.
+
+    So torch writes the gradient of softplus, where it is one; other sums stay.
+    """
+    chosen: dict[Node, Node] = {}
+    changed = False
+
+    def rule(node: Node, args: Sequence[Node]) -> Node | None:
+        nonlocal changed
+        if node.op == "where":
+            chosen[node] = args[0]
+        factors = args[: _FACTORS.get(node.op, 0)]
+        if conditions := [chosen[arg] for arg in factors if arg in chosen]:
+            chosen[node] = conditions[0]
+        one = _one_where(args[0], args[1], chosen) if node.op == "add" else None
+        if one is None or _threshold(one) is None:
+            return None
+        changed = True
+        return one
+
+    roots = [*subject.inputs, *(node for pair in subject.outputs for node in pair)]
+    new = rewrite(subject.graph, [*roots, *subject.gradients.values()], None, rule)
+    return subject.changed(graph=subject.graph, new=new) if changed else subject
+
+
+_FACTORS = {"mul": 2, "div": 1}
+"""How many of the first arguments make 0 of a node where they are 0."""
+
+
+def _one_where(left: Node, right: Node, chosen: Mapping[Node, Node]) -> Node | None:
+    """What a sum is where one addend is 0 under a condition, and the other one elsewhere.
+
+    ``chosen``: the conditions of ``where``, and of what has one as a factor.
+    """
+    condition = chosen.get(left)
+    if condition is None or condition is not chosen.get(right):
+        return None
+    branches = [[_under(one, condition, so, chosen) for so in (True, False)]
+                for one in (left, right)]  # fmt: skip
+    for (first, other), (nothing, second) in (branches, branches[::-1]):
+        if _number(other) == 0 and _number(nothing) == 0:
+            return left.graph.apply("where", condition, first, second)
+    return None
+
+
+def _under(node: Node, condition: Node, holds: bool, chosen: Mapping[Node, Node]) -> Node:
+    """A product where a condition holds, or does not; one with a factor 0 is that."""
+    if chosen.get(node) is not condition:
+        return node
+    if node.op == "where":
+        return node.args[1 if holds else 2]
+    many = _FACTORS[node.op]
+    factors = [_under(arg, condition, holds, chosen) for arg in node.args[:many]]
+    zero = next((one for one in factors if _number(one) == 0), None)
+    return zero or node.graph.apply(node.op, *factors, *node.args[many:])
 
 
 def _ranges(subject: Subject) -> Ranges:
@@ -341,18 +401,36 @@ def _is_one_more(node: Node, of: Node) -> bool:
 
 
 def _is_slope(linear: Node, smooth: Node, of: Node) -> bool:
-    """Are the branches ``a`` and ``a*sigmoid(u)``, or 1 and ``sigmoid(u)``?"""
-    if _is_sigmoid(smooth, of):
-        return _number(linear) == 1
-    if smooth.op == "mul" and linear in smooth.args:
-        other = smooth.args[1] if smooth.args[0] is linear else smooth.args[0]
-        return _is_sigmoid(other, of)
-    if smooth.op == "div" and smooth.args[0].op == "mul" and _is_one_more(smooth.args[1], of):
-        factors = smooth.args[0].args  # a*exp(u)/(1 + exp(u)), as torch writes it
-        return any(
-            left is linear and _is_exp(right, of) for left, right in (factors, factors[::-1])
-        )
-    return False
+    """Are the branches ``a`` and ``a*sigmoid(u)``, but for the order of factors?"""
+    number, above, below = _factors(smooth)
+    for one in above:
+        if _is_sigmoid(one, of):
+            break
+        if _is_exp(one, of) and (
+            divisor := next((it for it in below if _is_one_more(it, of)), None)
+        ):
+            below[divisor] -= 1  # a*exp(u)/(1 + exp(u)), as torch writes it
+            break
+    else:
+        return False
+    above[one] -= 1
+    return (number, +above, +below) == _factors(linear)
+
+
+def _factors(node: Node) -> tuple[Fraction, Counter[Node], Counter[Node]]:
+    """A node as a number times some nodes, divided by others."""
+    value = _number(node)
+    if value is not None and math.isfinite(value):
+        return Fraction(value), Counter(), Counter()
+    if node.op not in ("mul", "div"):
+        return Fraction(1), Counter([node]), Counter()
+    found = {arg: _factors(arg) for arg in node.args}
+    (number, above, below), (other, more, less) = (found[arg] for arg in node.args)
+    if node.op == "mul":
+        return number * other, above + more, below + less
+    if not other:
+        return Fraction(1), Counter([node]), Counter()
+    return number / other, above + less, below + more
 
 
 def _is_sigmoid(node: Node, of: Node) -> bool:

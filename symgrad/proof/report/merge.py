@@ -265,6 +265,21 @@ def under_shapes(report: Report, guess: Guess, wide: Report, wider: Guess) -> Re
     return replace(report, inputs=inputs)
 
 
+def if_passed(report: Report, names: Sequence[str]) -> Report:
+    """The report for calls that pass these arguments, as tensors: backward fails for others."""
+    if not names:
+        return report
+    is_, it, tensors = ("are", "they are", "tensors") if names[1:] else ("is", "it is", "a tensor")
+    said = f"{' and '.join(names)} {is_} passed as {tensors} (backward fails where {it} left out)"
+    condition = Condition("asked", said)
+    inputs = {
+        name: one if one.verdict is Verdict.REFUTED
+        else replace(one, conditions=(condition, *one.conditions))
+        for name, one in report.inputs.items()
+    }  # fmt: skip
+    return replace(report, inputs=inputs)
+
+
 def if_meant(report: Report, other: str, shapes: str) -> Report:
     """The report without what it refutes for shapes that may not be meant, but another reading."""
     if not other:
