@@ -212,7 +212,9 @@ def in_time(function: AnyFunction, timeout: float | None, judge: Callable[[], Re
         stopped = False
         report = _unfinished(function, f"{error.what}: {error.hint}")
     timed_out, seconds = report.timed_out or stopped, processor_time() - started
-    return replace(report, timed_out=timed_out, repaired=None, seconds=seconds)
+    unjudged = class_of(function).symgrad_unjudged
+    notes = dict.fromkeys([*report.notes, unjudged] if unjudged else report.notes)
+    return replace(report, notes=tuple(notes), timed_out=timed_out, repaired=None, seconds=seconds)
 
 
 def _unfinished(function: AnyFunction, why: str) -> Report:

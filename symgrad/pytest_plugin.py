@@ -1,7 +1,7 @@
 """``pytest --symgrad``: every Function that a file defines is a test, as doctests are.
 
 In: the files that pytest collects.  Out: one item for each Function, which passes if PROVED and
-fails with the report otherwise.
+fails with the report otherwise; one that fails for a file that cannot be imported.
 """
 
 from __future__ import annotations
@@ -15,14 +15,17 @@ import pytest
 
 if TYPE_CHECKING:
     from symgrad.declarations import Declared
+    from symgrad.errors import SpecError
     from symgrad.frontend.function import Function
     from symgrad.tools.judging import Judged
 
 _SHAPES = "symgrad_shapes"
 _VALUES = "symgrad_values"
+_ALONE = "symgrad_alone"
 _SECTIONS = {
     _SHAPES: "symgrad: inferred shapes",
     _VALUES: "symgrad: values of arguments that verdicts hold for, derived backwards",
+    _ALONE: "symgrad: files imported without the packages around them",
 }
 
 
@@ -68,29 +71,78 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
     if file_path.suffix != ".py" or file_path.name in SCRIPTS or not may_define(file_path):
         return None
+    while isinstance(parent, pytest.Package) and parent.parent is not None:
+        parent = parent.parent  # a proof needs no set-up of the package, which may fail
     found: FunctionFile = FunctionFile.from_parent(parent, path=file_path)
     return found
 
 
 class FunctionFile(pytest.Module):
-    """A file, imported as pytest imports test modules; its items are the Functions it defines."""
+    """A file, imported as pytest imports test modules; its items are the Functions it defines.
+
+    What pytest cannot import is imported as ``symgrad verify`` does, without the packages around
+    it where these fail.
+    """
 
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
-        """The Functions, in the order of the source.  Raises CollectError, as ``obj`` does."""
-        module = self.obj
+        """The Functions, in the order of the source."""
+        from symgrad.errors import SpecError
         from symgrad.tools.discover import defined
+        from symgrad.tools.importing import load_file
 
+        try:
+            module = self.obj
+        except (Exception, SystemExit):  # a test that fails; an error would end the whole run
+            try:
+                module = load_file(self.path)
+            except SpecError as error:
+                yield UnreadItem.from_parent(self, name="import", error=error)
+                return
         for function in defined(module):
             yield FunctionItem.from_parent(self, name=function.__qualname__, function=function)
 
 
-class FunctionItem(pytest.Item):
+class _Item(pytest.Item):
+    """A test that fails with a report."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.add_marker("symgrad")
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """The report; a traceback where symgrad itself fails."""
+        if isinstance(excinfo.value, NotPassed):
+            return excinfo.value.judged.text
+        return super().repr_failure(excinfo, style)
+
+
+class UnreadItem(_Item):
+    """A file that cannot be imported, so that nothing in it is judged."""
+
+    def __init__(self, *, error: SpecError, **options: Any) -> None:
+        super().__init__(**options)
+        self.error = error
+
+    def runtest(self) -> None:
+        """Raises NotPassed, which holds the error."""
+        from symgrad.frontend.function import Function
+        from symgrad.tools.judging import OfFile
+
+        raise NotPassed(OfFile(Function, error=self.error, path=Path(self.nodeid.split("::")[0])))
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """The file, and the line of it that fails."""
+        where = self.error.location
+        own = where is not None and Path(where.file) == self.path
+        return self.path, where.line - 1 if own and where is not None else None, "[symgrad] import"
+
+
+class FunctionItem(_Item):
     """The proof of one Function as a test."""
 
     def __init__(self, *, function: type[Function], **options: Any) -> None:
         super().__init__(**options)
         self.function = function
-        self.add_marker("symgrad")
 
     def runtest(self) -> None:
         """Judge it.  Raises NotPassed, which holds the report."""
@@ -103,6 +155,8 @@ class FunctionItem(pytest.Item):
         )  # fmt: skip
         if judged.verdict == "IGNORED":
             pytest.skip(judged.expectation)
+        if judged.alone:
+            self.user_properties.append((_ALONE, judged.alone))
         if judged.inferred:
             self.user_properties.append((_SHAPES, judged.inferred))
         report = judged.report
@@ -113,12 +167,6 @@ class FunctionItem(pytest.Item):
         if not judged.passes and judged.verdict not in _allowed(self.config):
             raise NotPassed(judged)
         self.add_report_section("call", "symgrad", judged.text)
-
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """The report; a traceback where symgrad itself fails."""
-        if isinstance(excinfo.value, NotPassed):
-            return excinfo.value.judged.text
-        return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """The file, the line of the class, the name."""

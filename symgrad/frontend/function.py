@@ -263,6 +263,8 @@ class Function(Context):
     """Is what its forward detaches a constant for whoever differentiates it?"""
     symgrad_unwritten: str = ""
     """What goes wrong where no backward is written; empty where it is derived then."""
+    symgrad_unjudged: str = ""
+    """What of the class no verdict is on, as a sentence; empty for nothing."""
     symgrad_rewritten: Callable[[Any], Any] | None = None
     """Makes the Function of another rule, where backward is made of one."""
     symgrad_watched: Callable[[Callable[..., None]], Any] | None = None

@@ -8,7 +8,6 @@ Each command imports what it needs when it runs, so that help and errors of the 
 
 from __future__ import annotations
 
-import ast
 import json
 import math
 import os
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from symgrad.accuracy.records import Accuracy
+    from symgrad.frontend.function import Function
     from symgrad.proof.report.records import Report
     from symgrad.tools.configured import Configured
     from symgrad.tools.judging import Judged
@@ -176,15 +176,11 @@ def _pairs(values: Sequence[str], option: str) -> dict[str, str]:
     return found
 
 
-def _static(values: Sequence[str]) -> dict[str, Any]:
-    """``beta=2.5``: values of non-tensor arguments, as Python literals or else as strings."""
-    found: dict[str, Any] = {}
-    for name, text in _pairs(values, "--static").items():
-        try:
-            found[name] = ast.literal_eval(text)
-        except (SyntaxError, ValueError):
-            found[name] = text
-    return found
+def _static(texts: Sequence[str], functions: Sequence[type[Function]]) -> dict[str, Any]:
+    """``beta=2.5``: values of non-tensor arguments."""
+    from symgrad.tools.shell import values
+
+    return values(_pairs(texts, "--static"), functions)
 
 
 def _specs(shapes: str | None) -> tuple[str | None, ...]:
@@ -205,7 +201,13 @@ def _arguments(command: Callable[..., None]) -> Callable[..., None]:
                 help='One spec a tensor input: "n k; m k; m" or "f32[n]"; with quotes, containers '
                 'as in Python: {"w": "d m", "b": "m"}, "n d".',
             ),
-            click.option("--static", multiple=True, help="NAME=VALUE of a non-tensor argument."),
+            click.option(
+                "--static",
+                multiple=True,
+                metavar="NAME=VALUE",
+                help="A non-tensor argument: alpha=0.5, flag=True, reduction=mean, "
+                "dtype=torch.float64, mode=Mode.FAST.",
+            ),
             click.option(
                 "--assume",
                 multiple=True,
@@ -316,10 +318,11 @@ def verify(
     console = Console(stderr=as_json, highlight=False)
     found = discover.read(*targets)
     files = Configured(config, read=not no_config)
-    files.check(discover.parted(found)[0])
+    functions, _ = discover.parted(found)
+    files.check(functions)
     asked = Asked(
-        _specs(shapes), _static(static), joined(assume), order, audit, timeout or None, suggest,
-        cached=not no_cache, config=files.of, references=_pairs(replace, "--replace"),
+        _specs(shapes), _static(static, functions), joined(assume), order, audit, timeout or None,
+        suggest, cached=not no_cache, config=files.of, references=_pairs(replace, "--replace"),
     )  # fmt: skip
     alone = write_test is not None or write_config
     judged = judge_all(found, console, asked, jobs=1 if alone else jobs)
@@ -327,7 +330,7 @@ def verify(
         _answer([one.to_dict() | (_diff(one) if suggest else {}) for one in judged])
     else:
         console.print(summary(judged))
-        for note in alone_notes(judged):
+        for note in [*alone_notes(judged), *discover.not_made(targets, found)]:
             console.print(note, markup=False)
         for one in [] if quiet else judged:
             if audit or verbose or not one.passes:
@@ -512,7 +515,7 @@ def accuracy_command(
     found = []
     for function, own in [one for target in targets for one in accuracy.chosen(target)]:
         found.append(compiler.accuracy(
-            function, *(own or _specs(shapes)), static=_static(static),
+            function, *(own or _specs(shapes)), static=_static(static, [function]),
             assume=joined(assume) or None, config=files.of,
             dtypes=[one for one in (float32, float64) if dtype in (str(one), "both")],
             sizes=accuracy.sizes(sizes),
@@ -594,7 +597,7 @@ def build(
     files.check(found)
     chosen = files.built(found, partial(click.echo, err=True))
     difference = compiler.build(
-        chosen, output, specs=_specs(shapes), static=_static(static),
+        chosen, output, specs=_specs(shapes), static=_static(static, chosen),
         assume=joined(assume) or None, allow=tuple(allow), check=check,
         compiled=not no_compile, root=Path.cwd(), timeout=timeout or None, config=files.of,
         validate=not no_validate, package=package, told=_built, cached=not no_cache,
@@ -691,7 +694,7 @@ def show(
 
     for function in discover.functions(target):
         text = compiler.show(
-            function, *_specs(shapes), stage=stage, static=_static(static),
+            function, *_specs(shapes), stage=stage, static=_static(static, [function]),
             assume=joined(assume) or None, config=files.of,
         )  # fmt: skip
         click.echo(text)
@@ -709,7 +712,7 @@ def _draw(
     if len(chosen) != 1:
         names = ", ".join(function.__qualname__ for function in chosen)
         raise SpecError(f"{target} has {len(chosen)} Functions: {names}", hint="add :Class")
-    (function,), specs, values = chosen, _specs(shapes), _static(static)
+    (function,), specs, values = chosen, _specs(shapes), _static(static, chosen)
     declared = files.of(function)
     if declared is None:
         draw(function, *specs, static=values).save(path)

@@ -14,11 +14,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from symgrad.errors import SpecError
+from symgrad.errors import Location, SpecError, counted
 from symgrad.frontend.function import Function, class_location
 from symgrad.frontend.guests import adapter_of, taken
 from symgrad.tools.importing import load_file, look_here
-from symgrad.tools.sources import SCRIPTS, files_of, may_define
+from symgrad.tools.sources import LOCAL, SCRIPTS, Source, files_of, in_files, may_define
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def _read(target: str) -> list[type[Function] | Unread]:
     for one in modules:
         found += [one] if isinstance(one, Unread) else defined(one)
     classes, unread = parted(found)
-    named = [one for one in classes if one.__qualname__ == wanted]
+    named = [one for one in classes if one.__qualname__ == wanted or _is_at(one, wanted, modules)]
     if named or (found and not wanted):
         return [*named] or found
     if unread:
@@ -75,6 +75,10 @@ def _read(target: str) -> list[type[Function] | Unread]:
         for cls in [] if isinstance(module, Unread) else _without_forward(module):
             if wanted in ("", cls.__qualname__):
                 raise _no_forward(cls)
+    local = [one for one in in_files(list(files_of(place))) if one.inside]
+    asked = [one for one in local if wanted in ("", one.qualname, *_names_of(one))]
+    if asked:
+        raise _made_in_a_function(asked)
     if wanted:
         known = ", ".join(cls.__qualname__ for cls in classes) or "none"
         raise SpecError(f"{place} has no Function {wanted!r}", hint=f"its Functions: {known}")
@@ -82,6 +86,46 @@ def _read(target: str) -> list[type[Function] | Unread]:
         f"{place} defines no Function",
         hint="subclass symgrad.Function or torch.autograd.Function, or use jax.custom_vjp",
     )
+
+
+def _is_at(cls: type[Function], name: str, modules: Sequence[ModuleType | Unread]) -> bool:
+    """Does a module call a class so, which a function has made under another name?"""
+    values = [vars(one).get(name) for one in modules if not isinstance(one, Unread)]
+    return any(inspect.isclass(one) and taken(one) is cls for one in values if one is not None)
+
+
+def _names_of(local: Source) -> tuple[str, str]:
+    """What a class in a function may be asked for by: its own name, and that of the function."""
+    outer, _, name = local.qualname.partition(f".{LOCAL}.")
+    return name.rpartition(".")[2], outer
+
+
+def _made_in_a_function(local: Sequence[Source]) -> SpecError:
+    """The error for classes that an import does not make."""
+    one = local[0]
+    name, outer = _names_of(one)
+    others = f"; so {'are' if local[2:] else 'is'} {counted(len(local) - 1, 'other')}"
+    called = "" if "." in outer else f"; or name what the function makes: {name} = {outer}(...)"
+    return SpecError(
+        f"{name} is defined inside {outer}, so that it exists only once that has run"
+        f"{others if local[1:] else ''}",
+        location=Location(str(one.file), one.line),
+        hint=f"move it to the top of the file{called}",
+    )
+
+
+def not_made(targets: Sequence[str], found: Sequence[type[Function] | Unread]) -> list[str]:
+    """A note on the classes inside of functions, none of which an import makes."""
+    places = [place for place in targets if Path(place).exists()]
+    known = {str(class_location(one)) for one in parted(found)[0]}
+    local = [
+        f"{one.qualname} ({where})" for place in places for one in in_files(list(files_of(place)))
+        if one.inside and not one.jax and (where := f"{one.file.resolve()}:{one.line}") not in known
+    ]  # fmt: skip
+    if not local:
+        return []
+    said = f"not judged: {', '.join(local)}, defined inside of functions"
+    return [f"{said}; to judge a class, move it to the top of its file"]
 
 
 def _modules(place: str) -> Iterator[ModuleType | Unread]:

@@ -146,20 +146,20 @@ def _import_error(path: Path, error: BaseException) -> BaseException:
         columns = len(text[:begin].encode()), len(text[:end].encode())
         where = Location(error.filename, error.lineno, columns=columns)
         said = error.msg
+    missing = error.name if isinstance(error, ModuleNotFoundError) else None
+    said = f"the module {missing} is missing" if missing else f"{type(error).__name__}: {said}"
     return SpecError(
-        f"{path} cannot be imported: {type(error).__name__}: {said}", location=where,
-        hint=_missing_hint(error),
-    )  # fmt: skip
+        f"{path} cannot be imported: {said}", location=where, hint=_missing_hint(missing or "")
+    )
 
 
-def _missing_hint(error: BaseException) -> str:
+def _missing_hint(name: str) -> str:
     """What to do about a module that is not there; empty where a package lacks a part of itself."""
-    name = error.name if isinstance(error, ModuleNotFoundError) else None
     if not name or "." in name:
         return ""
     return (
-        f"pip install {name}, or what has the module {name} if it is called otherwise; if it is "
-        "your own, add its folder to PYTHONPATH"
+        f"pip install {name}, or the package that has it under another name; if the module is your "
+        "own, add its folder to PYTHONPATH"
     )
 
 

@@ -144,3 +144,52 @@ def test_the_program_finds_modules_of_the_working_folder(folder: Path) -> None:
         done = subprocess.run(asked, cwd=folder, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         assert "Member" in done.stdout
+
+
+INSIDE = """
+import symgrad as sg
+
+
+def make(two):
+    class Made(sg.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return two * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            return two * grad
+
+    return Made
+
+
+class Holder:
+    def method(self):
+        class Inner(sg.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x
+{more}
+"""
+
+
+@pytest.mark.parametrize("wanted", ["", ":Made", ":make", ":make.<locals>.Made"])
+def test_a_class_inside_of_a_function_is_named(tmp_path: Path, wanted: str) -> None:
+    file = tmp_path / "inside.py"
+    file.write_text(INSIDE.format(more=""))
+    found, status = verify(f"{file}{wanted}")
+    assert status == 2
+    assert "Made is defined inside make" in found["error"]["message"]
+    assert ("so is 1 other" in found["error"]["message"]) == (not wanted)
+    assert f"{file}:6" in CliRunner().invoke(main, ["verify", f"{file}{wanted}"]).output
+    assert found["error"]["hint"].endswith("or name what the function makes: Made = make(...)")
+
+
+def test_what_a_function_makes_has_the_name_that_the_file_gives_it(tmp_path: Path) -> None:
+    file = tmp_path / "inside.py"
+    file.write_text(INSIDE.format(more="Twice = make(2)\n"))
+    done = CliRunner().invoke(main, ["verify", f"{file}:Twice"])
+    assert done.exit_code == 0, done.output
+    said = " ".join(CliRunner().invoke(main, ["verify", str(file)]).output.split())
+    assert f"not judged: Holder.method.<locals>.Inner ({file}:20)" in said.replace("/ ", "/")
+    assert "Made (" not in said.partition("not judged")[2]

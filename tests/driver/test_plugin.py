@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+import symgrad.tools.judging  # noqa: F401  (pytester forgets what a run imports first)
+
 RIGHT = """
 import symgrad as sg
 
@@ -154,11 +156,36 @@ def test_a_class_that_cannot_be_traced_fails_with_its_error(pytester: pytest.Pyt
     assert "symgrad/tools/cli" not in done.stdout.str()
 
 
-def test_a_file_that_cannot_be_imported_is_a_collection_error(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(plugged=f"import no_such_module_at_all\n{WRONG}")
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [
+        ("import no_such_module_at_all", "*the module no_such_module_at_all is missing"),
+        ("1 / 0", "*plugged.py cannot be imported: ZeroDivisionError: division by zero"),
+        ("import sys; sys.exit(3)", "*plugged.py ends the program while it is imported"),
+        ("def f(:", "*plugged.py cannot be imported: SyntaxError: *"),
+    ],
+)
+def test_a_file_that_cannot_be_imported_fails_alone(
+    pytester: pytest.Pytester, first: str, said: str
+) -> None:
+    pytester.makepyfile(plugged=f"{first}\n{WRONG}", right=RIGHT)
     done = pytester.runpytest_inprocess("--symgrad")
-    done.assert_outcomes(errors=1)
-    done.stdout.fnmatch_lines(["*ERROR*plugged.py*"])
+    done.assert_outcomes(failed=1, passed=2)
+    done.stdout.fnmatch_lines(["*plugged.py*", said])
+
+
+def test_a_file_of_a_package_that_fails_is_imported_alone(pytester: pytest.Pytester) -> None:
+    package = pytester.mkpydir("failing")
+    (package / "__init__.py").write_text("import no_such_module_at_all\n")
+    (package / "ops.py").write_text(RIGHT)
+    done = pytester.runpytest_inprocess("--symgrad")
+    done.assert_outcomes(passed=2)
+    done.stdout.fnmatch_lines(["*without the packages around them*", "*no_such_module_at_all*"])
+
+
+def test_a_file_that_skips_itself_is_skipped(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(plugged=f"import pytest\npytest.importorskip('no_such_module')\n{WRONG}")
+    pytester.runpytest_inprocess("--symgrad").assert_outcomes(skipped=1)
 
 
 def test_paths_and_names_choose(pytester: pytest.Pytester) -> None:

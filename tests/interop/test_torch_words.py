@@ -77,3 +77,36 @@ def test_a_mistake_beside_a_declaration_is_confirmed_in_torch() -> None:
     assert str(report.inputs["x"].verdict) == "REFUTED"
     assert report.inputs["s"].verdict == sg.PROVED
     assert "by autograd through the surrogate" in " ".join(str(report).split())
+
+
+class Doubled(torch.autograd.Function):
+    @staticmethod
+    def forward(x: Any) -> Any:
+        return x * 2
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * 2
+
+
+class Batched(Doubled):
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, x: Any) -> Any:
+        return Doubled.apply(x) + 1, in_dims[0]
+
+
+class Generated(Doubled):
+    generate_vmap_rule = True
+
+
+def test_a_vmap_that_nobody_judged_is_named_once() -> None:
+    report = sg.verify(Batched)
+    assert str(report.verdict) == "PROVED"
+    line = Batched.vmap.__code__.co_firstlineno
+    (said,) = (note for note in report.notes if "vmap" in note)
+    assert said.startswith(f"vmap ({__file__}:{line}) was not judged.")
+    assert not any("vmap" in note for note in sg.verify(Generated).notes)

@@ -65,6 +65,7 @@ def _adapted(cls: Any) -> type[Function]:
     members: dict[str, Any] = {
         "__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__,
         "symgrad_guest": GUEST, "symgrad_original": cls, "symgrad_unwritten": _UNWRITTEN,
+        "symgrad_unjudged": _unjudged(cls),
     }  # fmt: skip
     for name in (*METHODS, "vjp"):
         raw = inspect.getattr_static(cls, name)
@@ -72,6 +73,19 @@ def _adapted(cls: Any) -> type[Function]:
             members[name] = _method(cls, name, raw)
     found: Any = _Adapted(cls.__name__, (Function,), members)
     return found  # type: ignore[no-any-return]
+
+
+def _unjudged(cls: Any) -> str:
+    """That nothing compares a hand-written ``vmap`` with forward; empty where there is none."""
+    raw = inspect.getattr_static(cls, "vmap")
+    if raw is inspect.getattr_static(_BASE, "vmap"):
+        return ""
+    code = getattr(inspect.unwrap(getattr(raw, "__func__", raw)), "__code__", None)
+    where = f" ({Location(code.co_filename, code.co_firstlineno)})" if code is not None else ""
+    return (
+        f"vmap{where} was not judged. torch.func.vmap calls it in the place of forward: compare "
+        "both yourself, or write generate_vmap_rule = True in its place"
+    )
 
 
 def _method(cls: Any, name: str, raw: Any) -> Any:
