@@ -94,7 +94,7 @@ def other_calls(
     if aspects == NARROW:
         return list(_narrow(request, graphs, rank))
     calls = []
-    for case in graphs.cases:
+    for case in graphs.traces:
         if case.problem is None and (aspects != DEFAULT or case.by_default):
             one = _beside(request, case, dict(graphs.answers), rank, aspects)
             calls += [] if one is None else [one]
@@ -104,7 +104,7 @@ def other_calls(
 def _earlier(request: Request, graphs: FunctionGraphs, rank: int | None) -> Iterator[OtherCall]:
     """Each case after, or around, a call of other plain arguments, sizes or ranks."""
     own = written_out(request, float32, rank)
-    for case, between in itertools.product(graphs.cases, (False, True)):
+    for case, between in itertools.product(graphs.traces, (False, True)):
         if case.problem is None:
             for told, other in _other_arguments(request, own, case, graphs, rank):
                 yield from _after(own, case, dict(graphs.answers), other, told, between=between)
@@ -117,7 +117,7 @@ def _other_arguments(
     plain = _plain(own)
     usual = _with_plain(own, plain)
     for number, values in enumerate(_other_values(request, plain)):
-        for known in graphs.cases if number == 0 else (case,):
+        for known in graphs.traces if number == 0 else (case,):
             sizes = next(_sizes(own, known, []), None)
             if sizes is not None:
                 yield _told({**plain, **values}, sizes), _at(_with_plain(usual, values), sizes)
@@ -277,7 +277,7 @@ def _narrow(request: Request, graphs: FunctionGraphs, rank: int | None) -> Itera
     free = [
         one.name for one in request.arguments if one.spec is not None and one.spec.dtype is None
     ]
-    for case in graphs.cases:
+    for case in graphs.traces:
         if case.problem is not None:
             continue
         asks = not guest.watches_dtypes
@@ -365,7 +365,7 @@ def _aliased(request: Request, graphs: FunctionGraphs, rank: int | None) -> Iter
     if not reach.tells_saved:
         return
     own = written_out(request, float32, rank)
-    for case in graphs.cases:
+    for case in graphs.traces:
         if case.problem is not None:
             continue
         yield from _hooked(own, case, dict(graphs.answers))

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from symgrad.errors import ProtocolError, SymgradError, is_limit
 from symgrad.frontend import gradients
-from symgrad.frontend.choices import Answers, Choice, for_all_values, passes
+from symgrad.frontend.choices import for_all_values, passes
 from symgrad.frontend.conversions import symbolic_conversions
 from symgrad.frontend.facts import NeedsDecision, SizeFacts
 from symgrad.frontend.function import (
@@ -48,6 +48,7 @@ from symgrad.frontend.thresholds import region_of
 from symgrad.frontend.unknown import between_calls, between_ways
 from symgrad.frontend.unwritten import initialised
 from symgrad.frontend.views import Expand
+from symgrad.frontend.ways import Answers, Choice
 from symgrad.ir.dim import Dim
 from symgrad.ir.function import Asked, FunctionCase, Gradient, InnerCall, OtherCall
 from symgrad.ir.graph import Graph, Node, ancestors
@@ -92,7 +93,7 @@ def trace_case(
                 restart()
             return _once(lambda: start(chosen), given_cotangents, between, histories)
 
-        return for_all_values(once, asked)
+        return for_all_values(once, asked, joins=request.cls.symgrad_guest is not None)
 
     begun: list[Change] = []
     asks_identity, keeps, marked = False, False, frozenset[str]()
@@ -394,7 +395,8 @@ def _beside(
             called = _called(second, beside, second_found, follow)
     kind = str(first.session.dtype) if other_default else dtype
     return OtherCall(
-        case, called, sizes, kind, same, first.questions.leaked or second.questions.leaked,
+        replace(case, chosen=chosen), called, sizes, kind, same,
+        first.questions.leaked or second.questions.leaked,
         facts.order, hooked, asks_dtypes=second.session.asks_dtypes,
     )  # fmt: skip
 

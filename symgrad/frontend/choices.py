@@ -4,9 +4,10 @@ In: how to trace with answers to what the program asks of elements.  Out: one ca
 why there is none.
 
 The program is traced for each way that it takes.  Where it raises, that it takes another way is
-demanded, as what an operation raises without is.  All others have to give the same nodes.  Where a
+demanded, as what an operation raises without is.  Others that give the same nodes are one.  Where a
 mask selects nothing, ``where(mask, a, b)`` is b: what is given where it selects something, with
-False for the mask, has to be what is given where it does not.
+False for the mask, may be what is given where it does not.  Ways that give something else are
+joined: ``where(answer, one, other)`` is what the program gives (``symgrad.frontend.ways``).
 """
 
 from __future__ import annotations
@@ -15,11 +16,10 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from symgrad.errors import (
     ControlFlowError,
-    Location,
     ShapeError,
     SpecError,
     SymgradError,
@@ -27,10 +27,11 @@ from symgrad.errors import (
     is_limit,
 )
 from symgrad.frontend.spoken import is_raised
-from symgrad.ir.dtype import bool_
+from symgrad.frontend.ways import OPPOSITE, Answers, Choice, Way, joined, same
 from symgrad.ir.function import Asked, Demanded, FunctionCase
 from symgrad.ir.graph import Graph, Node
 from symgrad.ir.rewrite import rewrite
+from symgrad.ir.types import TensorType
 from symgrad.ops.integers import truth
 
 MOST_CHOICES = 12
@@ -39,56 +40,25 @@ MOST_REPEATED = 1000
 """Answers on one way: a loop that waits for another answer to the same question does not end."""
 MOST_WAYS = 16
 """Ways through one program: each is a trace."""
-_KEEPING = ("expand", "reshape", "permute", "slice", "detach", "cast", "sum", "any")
-"""Operations whose result is False, or 0, where that is all they get."""
-
 _OTHERWISE = (ControlFlowError, ShapeError, SpecError, UnsupportedOpError)
 """Errors that say themselves what is not possible."""
-_OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
 _SAME = ("reshape", "expand", "detach")
 _OF_ALL = {("amin", "ge"), ("amin", "gt"), ("amax", "le"), ("amax", "lt")}
 """Comparisons of an extremum with a number that hold where they do of all elements."""
 
 
-class Choice(NamedTuple):
-    """An answer to a question about elements: is ``node`` true, or does it select anything?"""
-
-    node: Node
-    holds: bool
-    location: Location | None
-
-    @property
-    def of_mask(self) -> bool:
-        """Is it about what a mask selects?"""
-        return self.node.rank > 0
-
-
-Answers = tuple[bool, ...]
 Trace = Callable[[Answers], FunctionCase]
 _Clause = tuple[Choice, ...]
 """Of these one has to hold."""
 
 
-class _Way(NamedTuple):
-    """What the program does under answers: a case, or an error; ``raises``: its own."""
-
-    choices: Sequence[Choice]
-    case: FunctionCase | None
-    error: SymgradError | None
-    raises: bool
-
-    @property
-    def answers(self) -> Answers:
-        return tuple(one.holds for one in self.choices)
-
-
-def for_all_values(trace: Trace, asked: Sequence[Choice]) -> FunctionCase:
+def for_all_values(trace: Trace, asked: Sequence[Choice], *, joins: bool) -> FunctionCase:
     """One case for all answers; what keeps it from standing for all calls is observed.
 
-    ``asked``: what the last trace asked, with the answers.  Raises what forward raises, and
-    ControlFlowError where two ways differ.
+    ``asked``: what the last trace asked, with the answers.  ``joins``: ways that differ are joined.
+    Raises what forward raises, and ControlFlowError where two ways differ that are not joined.
     """
-    ways: list[_Way] = []
+    ways: list[Way] = []
     for way in _ways(trace, asked):
         ways.append(way)
         if len(ways) == 1 and not way.choices:
@@ -103,19 +73,19 @@ def for_all_values(trace: Trace, asked: Sequence[Choice]) -> FunctionCase:
     if taken is None or taken.case is None:
         return _only(next((way for way in ways if not way.raises), ways[-1]))
     found: list[Asked] = []
-    for way in ways:
-        if way is taken or way.raises:
-            continue
-        if way.case is None or not _same(taken.case, way):
-            found += _differing(taken, way, first=way is ways[0])
-    case = _together(taken.case, [way.case for way in ways if way.case and not way.raises])
-    demanded = _demanded(taken.case, ways)
+    others = [way for way in ways if way is not taken and not way.raises]
+    apart = [way for way in others if way.case is None or not same(taken.case, way)]
+    one = joined(taken.case, ways) if joins and apart else None
+    for way in () if one else apart:
+        found += _differing(taken, way, first=way is ways[0])
+    case = _together(one or taken.case, [way.case for way in ways if way.case and not way.raises])
+    demanded = _demanded(one or taken.case, ways)
     raises = next((_raised(way) for way in ways if way.raises and way.choices), None)
     case = replace(case, demanded=(*case.demanded, *demanded), chosen=taken.answers, raises=raises)
     return replace(case, observed=(*case.observed, *dict.fromkeys(found)))
 
 
-def _raised(way: _Way) -> Asked:
+def _raised(way: Way) -> Asked:
     what = way.error.what if way.error is not None else "it raises"
     return Asked(what, way.choices[-1].location)
 
@@ -139,7 +109,7 @@ def _together(case: FunctionCase, others: Sequence[FunctionCase]) -> FunctionCas
     )
 
 
-def _ways(trace: Trace, asked: Sequence[Choice]) -> Iterator[_Way]:
+def _ways(trace: Trace, asked: Sequence[Choice]) -> Iterator[Way]:
     """Every way through the program, by its answers: yes before no, the last question first."""
     todo: list[Answers] = [()]
     while todo:
@@ -151,12 +121,12 @@ def _ways(trace: Trace, asked: Sequence[Choice]) -> Iterator[_Way]:
         except SymgradError as raised:
             error = raised
         raises = error is not None and is_raised(error.__cause__ or error)
-        way = _Way(tuple(asked), case, error, raises)
+        way = Way(tuple(asked), case, error, raises)
         todo += [(*way.answers[:at], False) for at in range(len(given), len(way.choices))]
         yield way
 
 
-def _is_tree(ways: Sequence[_Way]) -> bool:
+def _is_tree(ways: Sequence[Way]) -> bool:
     """Does it ask the same after the same answers?"""
     graph, asked = Graph(), dict[Answers, Node]()
     for way in ways:
@@ -169,7 +139,7 @@ def _is_tree(ways: Sequence[_Way]) -> bool:
     return len(ends) == len(ways) and ends.isdisjoint(asked)
 
 
-def _only(way: _Way) -> FunctionCase:
+def _only(way: Way) -> FunctionCase:
     ended = way.error and way.error.__cause__
     if isinstance(ended, SystemExit) and not way.choices:
         raise ended  # whatever it is called with
@@ -179,7 +149,7 @@ def _only(way: _Way) -> FunctionCase:
     raise _on_values(way.error, [] if way.raises else way.choices) from way.error.__cause__
 
 
-def _beyond(ways: Sequence[_Way], what: str) -> FunctionCase:
+def _beyond(ways: Sequence[Way], what: str) -> FunctionCase:
     """Ways that are not all compared.  Raises ControlFlowError unless all are about masks."""
     taken = next((way for way in ways if way.case is not None and not way.raises), ways[0])
     if taken.case is None or not all(one.of_mask for one in taken.choices):
@@ -188,7 +158,7 @@ def _beyond(ways: Sequence[_Way], what: str) -> FunctionCase:
     return replace(taken.case, observed=(*taken.case.observed, note))
 
 
-def _differing(taken: _Way, way: _Way, *, first: bool) -> Iterator[Asked]:
+def _differing(taken: Way, way: Way, *, first: bool) -> Iterator[Asked]:
     """What is observed of a way that gives something else.  Raises where it can be no other's."""
     if way.case is None and way.error is not None and (first or is_limit(way.error)):
         raise _on_values(way.error, way.choices) from way.error.__cause__
@@ -196,10 +166,14 @@ def _differing(taken: _Way, way: _Way, *, first: bool) -> Iterator[Asked]:
         one for one, other in zip(way.choices, taken.choices, strict=False)
         if one.holds is not other.holds
     )  # fmt: skip
-    if not apart.of_mask:
+    if not apart.of_mask or (way.case and _types(way.case) != _types(taken.case)):
         raise _refused(apart)
     what = "it does something else where a mask selects nothing, and asks for that"
     yield Asked(what, apart.location)
+
+
+def _types(case: FunctionCase | None) -> list[TensorType]:
+    return [] if case is None else [node.type for node in case.outputs]
 
 
 def _refused(choice: Choice | None) -> ControlFlowError:
@@ -226,10 +200,10 @@ def _on_values(error: SymgradError, asked: Sequence[Choice]) -> SymgradError:
 # -- what is demanded for none of the ways to be taken that raise
 
 
-def _demanded(case: FunctionCase, ways: Sequence[_Way]) -> Iterator[Demanded]:
+def _demanded(case: FunctionCase, ways: Sequence[Way]) -> Iterator[Demanded]:
     """What the case demands for all ways: of values, and what the other ways' operations demand."""
 
-    def own(node: Node, way: _Way) -> Node:
+    def own(node: Node, way: Way) -> Node:
         given = zip(way.case.cotangents, case.cotangents, strict=False) if way.case else ()
         known = {one: other for one, other in given if one is not None and other is not None}
         return rewrite(case.graph, [node], known, named=False)[node]
@@ -253,7 +227,7 @@ def _demanded(case: FunctionCase, ways: Sequence[_Way]) -> Iterator[Demanded]:
                     yield moved
 
 
-def _clauses(ways: Sequence[_Way], depth: int) -> list[_Clause] | None:
+def _clauses(ways: Sequence[Way], depth: int) -> list[_Clause] | None:
     """What has to hold for ways that are the same up to a question; None where all raise."""
     if len(ways) == 1 and len(ways[0].choices) == depth:
         return None if ways[0].raises else []
@@ -288,8 +262,8 @@ def _each(node: Node, holds: bool) -> Iterator[Node]:
     elif node.op == ("logical_and" if holds else "logical_or"):
         for arg in node.args:
             yield from _each(arg, holds)
-    elif node.op in _OPPOSITE:
-        yield _compared(node.op if holds else _OPPOSITE[node.op], *node.args)
+    elif node.op in OPPOSITE:
+        yield _compared(node.op if holds else OPPOSITE[node.op], *node.args)
     else:
         yield node if holds else node.graph.apply("logical_not", node)
 
@@ -313,71 +287,3 @@ def _any_of(parts: Sequence[Sequence[Node]]) -> Node:
 
 def _over_all(op: str, node: Node) -> Node:
     return node.graph.apply(op, node, axes=tuple(range(node.rank))) if node.rank else node
-
-
-# -- what two ways give
-
-
-def _same(case: FunctionCase, way: _Way) -> bool:
-    other = way.case
-    if other is None or _shape(case) != _shape(other):
-        return False
-    empty = [one.node for one in way.choices if one.of_mask and not one.holds]
-    graph = Graph()
-    return _results(case, empty, graph) == _results(other, empty, graph)
-
-
-def _shape(case: FunctionCase) -> object:
-    """What two cases have to share beside nodes."""
-    given = tuple(node is not None for node in case.cotangents)
-    usable = tuple(gradient.problem is None for gradient in case.gradients)
-    return case.changed, case.materializes, case.problem is None, given, usable
-
-
-def _results(case: FunctionCase, empty: Sequence[Node], graph: Graph) -> list[Node | None]:
-    """The outputs and gradients of a case with False for the masks."""
-    nodes = [*case.outputs, *(gradient.node for gradient in case.gradients)]
-    given = [node for node in nodes if node is not None]
-    absent = {rewrite(graph, [mask], named=False)[mask] for mask in empty}
-    cotangents = {
-        node: _input(graph, f"cotangent {place}", node)
-        for place, node in enumerate(case.cotangents) if node is not None
-    }  # fmt: skip
-    whole = rewrite(graph, given, cotangents, named=False)
-    folded = rewrite(
-        graph, [whole[node] for node in given], rule=_Folding(absent).rule, named=False
-    )
-    return [None if node is None else folded[whole[node]] for node in nodes]
-
-
-def _input(graph: Graph, name: str, like: Node) -> Node:
-    return graph.inputs[name] if name in graph.inputs else graph.input(name, like.type)
-
-
-class _Folding:
-    """Masks that select nothing are False, and what is chosen by them is left out."""
-
-    def __init__(self, absent: set[Node]) -> None:
-        self.absent, self.zeros = absent, set[Node]()
-
-    def rule(self, node: Node, args: Sequence[Node]) -> Node | None:
-        """What stands for a node whose arguments are these."""
-        if node in self.absent:
-            made = _full(node, False)
-            self.zeros.add(made)
-            return made
-        if not args or args[0] not in self.zeros:
-            return None
-        if node.op == "where":
-            return args[2]
-        if node.op in _KEEPING:
-            made = _full(node, False if node.dtype == bool_ else 0)
-            self.zeros.add(made)
-            return made
-        return None
-
-
-def _full(node: Node, value: int | bool) -> Node:
-    graph = node.graph
-    number = float(value) if node.dtype.is_float else value
-    return graph.expand(graph.constant(number, node.dtype), node.shape)

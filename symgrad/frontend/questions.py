@@ -23,9 +23,10 @@ from typing import Any
 
 from symgrad.errors import ControlFlowError, Location, SymgradError, UnsupportedOpError
 from symgrad.frontend.caller import asker, here
-from symgrad.frontend.choices import MOST_CHOICES, MOST_REPEATED, Answers, Choice
+from symgrad.frontend.choices import MOST_CHOICES, MOST_REPEATED
 from symgrad.frontend.session import RAISED_AS, active
 from symgrad.frontend.spoken import unheard
+from symgrad.frontend.ways import Answers, Choice
 from symgrad.ir.function import Answer, Asked
 from symgrad.ir.graph import Node
 from symgrad.ir.rewrite import rewrite

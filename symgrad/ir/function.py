@@ -265,6 +265,7 @@ class FunctionCase:
     backward gets expanded, and the output is its sum.  ``chosen``: what it answers where
     the program asks of elements; ``raises``: the question that it raises for, if it does for some
     answer.  ``bounds``: what is demanded of its inputs, where the proof may use that.
+    ``ways``: what it is on each way through the program, where those were joined to one case.
     """
 
     conditions: tuple[SizeCondition, ...]
@@ -300,6 +301,7 @@ class FunctionCase:
     chosen: tuple[bool, ...] = ()
     raises: Asked | None = None
     bounds: tuple[Assumption, ...] = ()
+    ways: tuple[FunctionCase, ...] = ()
 
     @property
     def aliases(self) -> dict[str, str]:
@@ -417,6 +419,11 @@ class FunctionGraphs:
     told: str = ""
     real: bool = True
     state: frozenset[str] = field(default=frozenset(), metadata={PLAIN: True})
+
+    @property
+    def traces(self) -> tuple[FunctionCase, ...]:
+        """The cases, and each way of those that were joined in their place."""
+        return tuple(one for case in self.cases for one in case.ways or (case,))
 
     @property
     def texts(self) -> tuple[tuple[str, str], ...]:

@@ -493,7 +493,7 @@ class Elastic(Function):
         ctx.num_bits = num_bits
         if num_bits == 32:
             return x
-        return 2 * x if x.sum() > 0 else 3 * x
+        return 2 * x if x.sum() > 0 else x.sum().reshape(1, 1, 1, 1)
 
     @staticmethod
     def backward(ctx, g):
@@ -527,7 +527,7 @@ class FlooredWrong(Floored):
 
 
 class FlooredMean(Function):
-    """The scale is made of elements: no side can be assumed."""
+    """The scale is made of elements, and depends on them: no side is a condition."""
 
     @staticmethod
     def forward(ctx, x):
@@ -564,8 +564,10 @@ def test_a_number_that_python_asks_for_is_judged_on_both_sides() -> None:
 
 
 def test_what_is_made_of_elements_is_not_split() -> None:
-    with pytest.raises(sg.SymgradError, match="cannot branch on a tensor"):
-        sg.verify(FlooredMean)
+    report = sg.verify(FlooredMean)
+    assert report.verdict == "REFUTED", str(report)
+    assert "each judged separately" not in report.domain
+    assert "ctx.scale" not in str(report)  # which is another number on each side
 
 
 def test_an_integer_that_python_needs_is_judged_at_some() -> None:

@@ -1,4 +1,4 @@
-"""Branches on values: what raises is a condition, and what gives the same either way is none."""
+"""Branches on values: what raises is a condition, and each way that gives something is judged."""
 
 from __future__ import annotations
 
@@ -330,7 +330,7 @@ def test_conditions_that_some_input_meets_are_printed(conditions: Any) -> None:
 
 
 @pytest.mark.parametrize("alike", [torch.equal, torch.allclose])
-@pytest.mark.parametrize(("factor", "verdict"), [(None, sg.PROVED), (-1, sg.UNDECIDED)])
+@pytest.mark.parametrize(("factor", "verdict"), [(None, sg.PROVED), (-1, sg.REFUTED)])
 def test_what_two_tensors_that_are_equal_decide(
     alike: Any, factor: int | None, verdict: Any
 ) -> None:
@@ -345,13 +345,6 @@ def test_what_two_tensors_that_are_equal_decide(
             return g
 
     assert sg.verify(Asking, "n", suggest=False).verdict == verdict
-
-
-class Sum(Bounded):
-    @classmethod
-    def forward(cls, ctx: Any, x: Any) -> Any:
-        ctx.save_for_backward(x)
-        return x * x if x.sum() > 0 else 2 * x * x
 
 
 class Handled(Bounded):
@@ -374,16 +367,23 @@ class Halved(Bounded):
         return x
 
 
-@pytest.mark.parametrize("function", [Sum, Halved])
-def test_what_gives_two_results_is_refused_with_its_line(function: Any) -> None:
+class Shrunk(Bounded):
+    @classmethod
+    def forward(cls, ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x * x if x.sum() > 0 else x.sum()
+
+
+@pytest.mark.parametrize("function", [Shrunk, Halved])
+def test_what_gives_no_one_result_is_refused_with_its_line(function: Any) -> None:
     with pytest.raises(ControlFlowError, match="cannot branch on a tensor") as error:
         sg.verify(function, "n", suggest=False)
     assert error.value.location is not None
     assert error.value.location.function == "forward"
 
 
-def test_what_handles_the_error_is_no_proof() -> None:
-    assert sg.verify(Handled, "n", suggest=False).verdict == sg.UNDECIDED
+def test_what_handles_the_error_is_judged() -> None:
+    assert sg.verify(Handled, "n", suggest=False).verdict == sg.REFUTED
 
 
 class Forgets(Bounded):
@@ -410,11 +410,151 @@ class AddsOne(Bounded):
         return x * x
 
 
-@pytest.mark.parametrize("function", [Forgets, AddsOne])
-def test_what_is_not_raised_on_purpose_is_no_condition(function: Any) -> None:
+@pytest.mark.parametrize(("function", "verdict"), [(Forgets, sg.UNDECIDED), (AddsOne, sg.REFUTED)])
+def test_what_is_not_raised_on_purpose_is_no_condition(function: Any, verdict: Any) -> None:
     report = sg.verify(function, "n", suggest=False)
-    assert report.verdict == sg.UNDECIDED
-    assert not conditions(report)
+    assert report.verdict == verdict
+    assert "x >= 0" not in conditions(report)
+
+
+class Ways(Function):
+    """Forward and backward of the subclass, with the numbers of a mistake in one way."""
+
+    factor = 2.0
+
+    @classmethod
+    def forward(cls, ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return cls.way(x)
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return cls.back(x, g)
+
+
+class AllPositive(Ways):
+    """A leaky ramp with a shortcut in forward alone."""
+
+    @classmethod
+    def way(cls, x: Any) -> Any:
+        return 2 * x if (x > 0).all() else torch.where(x <= 0, 0.1 * x, 2 * x)
+
+    @classmethod
+    def back(cls, x: Any, g: Any) -> Any:
+        return torch.where(x > 0, cls.factor * g, 0.1 * g)
+
+
+class NoneAbove(Ways):
+    """A shortcut in backward alone."""
+
+    @classmethod
+    def way(cls, x: Any) -> Any:
+        return torch.where(x > 1, 2 * x - 1, x)
+
+    @classmethod
+    def back(cls, x: Any, g: Any) -> Any:
+        mask = x > 1
+        return torch.where(mask, cls.factor * g, g) if mask.any() else g
+
+
+class ByNorm(Ways):
+    """What is longer than 1 is scaled to 1."""
+
+    @classmethod
+    def way(cls, x: Any) -> Any:
+        n = x.norm()
+        return x / n if n > 1 else 2 * x / 2
+
+    @classmethod
+    def back(cls, x: Any, g: Any) -> Any:
+        n = x.norm()
+        return g / n - x * (g * x).sum() / n ** (1 + cls.factor) if n > 1 else g
+
+
+class OfNothing(Ways):
+    """A gradient that is 0 is not multiplied."""
+
+    limit = 0.0
+
+    @classmethod
+    def way(cls, x: Any) -> Any:
+        return x * x
+
+    @classmethod
+    def back(cls, x: Any, g: Any) -> Any:
+        return torch.zeros_like(x) if (g == cls.limit).all() else cls.factor * g * x
+
+
+class Closed(Ways):
+    """Two functions, one behind a jump, with both derivatives."""
+
+    @classmethod
+    def way(cls, x: Any) -> Any:
+        return 2 * x if (x >= 0).all() else x + 1
+
+    @classmethod
+    def back(cls, x: Any, g: Any) -> Any:
+        return cls.factor * g if (x >= 0).all() else g
+
+
+RIGHT = [
+    (AllPositive, ["x == 0"]), (NoneAbove, ["x == 1"]),
+    (ByNorm, ["x.square().sum().sqrt() == 1"]), (OfNothing, []), (Closed, ["x == 0"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "kinks"), RIGHT)
+def test_each_way_is_judged(function: Any, kinks: list[str]) -> None:
+    report = sg.verify(function, "n", suggest=False)
+    assert report.verdict == sg.PROVED, str(report)
+    assert [one.text.partition(" (")[0] for one in report.conditions] == kinks
+    wrong = type("Wrong", (function,), {"factor": 3.0})
+    report = sg.verify(wrong, "n", suggest=False)
+    assert report.verdict == sg.REFUTED, str(report)
+
+
+def test_a_way_that_is_wrong_at_some_gradients_is_refuted() -> None:
+    wrong = type("Wrong", (OfNothing,), {"limit": 1.0})
+    report = sg.verify(wrong, "n", suggest=False)
+    assert report.verdict != sg.PROVED, str(report)
+
+
+class OnOnePoint(Ways):
+    """At 0 alone forward is another one, whose slope is not that of forward there."""
+
+    @classmethod
+    def way(cls, x: Any) -> Any:
+        return 3 * x if (x == 0).all() else x * 1
+
+    @classmethod
+    def back(cls, x: Any, g: Any) -> Any:
+        return 3 * g if (x == 0).all() else g
+
+
+def test_the_slope_of_a_way_is_none_where_it_is_taken_at_a_point() -> None:
+    assert sg.verify(OnOnePoint, "n", suggest=False).verdict == sg.REFUTED
+
+
+class AfterAnother(Ways):
+    """One of the ways reads what an earlier call left."""
+
+    last: Any = 1.0
+
+    @classmethod
+    def way(cls, x: Any) -> Any:
+        if x.sum() > 0:
+            return x * 1
+        found, AfterAnother.last = x * AfterAnother.last, AfterAnother.last + 1
+        return found
+
+    @classmethod
+    def back(cls, x: Any, g: Any) -> Any:
+        return g
+
+
+def test_state_of_one_way_is_told() -> None:
+    assert sg.verify(AfterAnother, "n", suggest=False).verdict != sg.PROVED
 
 
 kept = {"calls": 0, "factor": 1}

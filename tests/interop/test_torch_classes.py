@@ -104,7 +104,6 @@ REFUSED = {
     "storage": "x.untyped_storage(); return x",
     "array": "x.numpy(); return x",
     "value of a number": "return x * round(x.sum().item())",
-    "branch": "return x if x.sum() > 0 else -x",
     "complex": "return torch.complex(x, x).tanh().real",
 }
 

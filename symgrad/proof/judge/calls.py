@@ -68,21 +68,24 @@ def judge_calls(graphs: FunctionGraphs, trace: Trace, judge_other: JudgeOther) -
     ``judge_other``: judges a call of its own; None where that is proved.
     """
     found = Calls()
+    if len(graphs.traces) > len(graphs.cases):
+        judge_other = _on_a_way(judge_other)
     observed = any(case.observed for case in graphs.cases)
     if observed or any(case.state for case in graphs.cases):
         leaks = [
             _state(case, call, judge_other)
-            for case, call in zip(graphs.cases, trace(ALIKE), strict=False)
+            for case, call in zip(graphs.traces, trace(ALIKE), strict=False)
             if call.leaked is not None
         ]
         found.findings = [one for one in leaks[:1] if one is not None]
         if observed or found.findings:
             return found
     calls = trace(frozenset(("dtype", "same")))
-    cases = {case_key(case): case for case in graphs.cases}
+    cases = {(case_key(case), case.chosen): case for case in graphs.traces}
     state = _worst(
         [*(_after(call, judge_other) for call in trace(EARLIER)),
-         *(_state(cases[case_key(call.case)], call, judge_other) for call in calls)]
+         *(_state(cases[case_key(call.case), call.case.chosen], call, judge_other)
+           for call in calls)]
     )  # fmt: skip
     if state is not None:
         found.findings = [state]
@@ -106,6 +109,16 @@ def judge_calls(graphs: FunctionGraphs, trace: Trace, judge_other: JudgeOther) -
     if not found.wide and not found.conditions:
         found.findings = [_real(next(filter(_differs, calls)), judge_other)]
     return found
+
+
+def _on_a_way(judge_other: JudgeOther) -> JudgeOther:
+    """What a way gives is wrong only where it is taken, which is not asked."""
+
+    def judge(case: FunctionCase) -> Finding | None:
+        found = judge_other(case)
+        return found and replace(found, verdict=Verdict.UNDECIDED, counterexample=None)
+
+    return judge
 
 
 def _apart(calls: Iterable[OtherCall]) -> list[Condition]:
