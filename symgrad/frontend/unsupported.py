@@ -57,7 +57,7 @@ _OTHER = _words(
     "mvlgamma_ name nanquantile narrow_copy nbytes new_empty_strided nextafter nextafter_ "
     "nonzero_static norm_except_dim orgqr ormqr output_nr pad_sequence pca_lowrank pdist "
     "pin_memory pixel_unshuffle poisson_nll_loss polygamma_ put put_ "
-    "q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qr "
+    "q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point "
     "qscheme range record_stream register_post_accumulate_grad_hook reinforce renorm "
     "renorm_ resize resize_ resize_as resize_as_ resize_as_sparse_ "
     "row_indices row_stack rrelu rrelu_ saddmm selu_ set_ "

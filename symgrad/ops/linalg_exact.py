@@ -60,6 +60,40 @@ def cholesky(matrices: Array) -> Array:
     return result
 
 
+def qr(matrices: Array) -> tuple[Array, Array]:
+    """Q and R of matrices with no more columns than rows.  LinAlgError where signs change."""
+    size = matrices.shape[-1]
+    factors, uppers = np.empty_like(matrices), np.empty_like(matrices[..., :size, :])
+    for at in _each(matrices):
+        found = householder(matrices[at], lambda one: one**0.5, lambda one: (one > 0) - (one < 0))
+        if found is None:
+            raise np.linalg.LinAlgError("the factors jump at the matrix")
+        factors[at], uppers[at] = found
+    return factors, uppers
+
+
+def householder(
+    matrix: Array, root: Callable[[Any], Any], sign: Callable[[Any], int]
+) -> tuple[Array, Array] | None:  # fmt: skip
+    """Q and R with the signs that LAPACK gives them; None where one of these is about to change.
+
+    A column is reflected onto the first axis, away from its first element, unless that is alone.
+    """
+    rows, size = matrix.shape
+    upper, factor = matrix.copy(), 0 * matrix.sum() + np.eye(rows, dtype=np.int64).astype(object)
+    for place in range(min(size, rows - 1)):
+        normal = upper[place:, place].copy()
+        first, below = sign(normal[0]), (normal[1:] * normal[1:]).sum()
+        if first == 0 or sign(below) <= 0:
+            return None
+        normal[0] = normal[0] + first * root(normal[0] * normal[0] + below)
+        twice = 2 * normal / (normal * normal).sum()
+        upper[place:] = upper[place:] - np.outer(twice, normal @ upper[place:])
+        factor[:, place:] = factor[:, place:] - np.outer(factor[:, place:] @ normal, twice)
+    below_diagonal = np.tri(size, k=-1, dtype=bool)
+    return factor[:, :size], np.where(below_diagonal, 0 * matrix[:size], upper[:size])
+
+
 def eigh(matrices: Array) -> tuple[Array, Array]:
     """Eigenvalues in ascending order, and eigenvectors as columns, of symmetric matrices."""
     values, vectors = np.empty(matrices.shape[:-1], dtype=object), np.empty_like(matrices)

@@ -35,7 +35,9 @@ from symgrad.ir.function import AppliedRule, FunctionCase
 from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.rewrite import rewrite
 from symgrad.ops.markers import without_markers
+from symgrad.ops.orthogonal import FACTORS
 from symgrad.ops.record import get
+from symgrad.ops.spectral import VECTORS
 from symgrad.proof.judge.decide import Judgement, judge
 from symgrad.proof.oracle.subject import NoPointError, Subject, generic_numbers
 from symgrad.proof.report.records import Condition
@@ -54,9 +56,7 @@ OTHERS: tuple[Callable[[Any], Any], ...] = (
 _COMPARED = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 _AWAY_FROM_ZERO = {"div": 1, "pow": 0, "sign": 0}
 """Operations that are continuous where an argument is not 0."""
-_JUMPING = frozenset(
-    ("atan2", "copysign", "fmod", "mod", "eigenvectors", "left_vectors", "right_vectors")
-)
+_JUMPING = frozenset(("atan2", "copysign", "fmod", "mod", *VECTORS, *FACTORS))
 CLOSE, NEAR, EDGE = 1e-9, 1e-4, 1e-6
 Array = np.ndarray[Any, Any]
 _LETTERS = "abcdefgh"

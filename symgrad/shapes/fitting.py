@@ -8,8 +8,9 @@ from __future__ import annotations
 import itertools
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from symgrad.errors import ShapeError, SymgradError
 from symgrad.frontend.evidence import MOST_UNPACKED, named_axes
@@ -17,7 +18,7 @@ from symgrad.frontend.request import Request
 from symgrad.frontend.tensor import SelectedShapeError
 from symgrad.ir.dim import Dim, Size
 from symgrad.ir.dtype import bool_, int64
-from symgrad.ir.function import FunctionGraphs
+from symgrad.ir.function import FunctionGraphs, SizeCondition
 from symgrad.shapes.candidates import INDICES, Candidate
 from symgrad.shapes.found import request_of
 from symgrad.shapes.outcomes import compared_labels, fits_backward, problem_of, single_axes
@@ -65,10 +66,10 @@ def _with_numbers(search: Search, found: Trial) -> Trial | None:
 def _nearest(search: Search, found: Trial) -> Trial | None:
     """The nearest shapes for which backward runs, and each gradient has its argument's shape.
 
-    They are near if two sizes are one that meet in backward, a size is a number that backward
-    asks for, a tensor has an axis less, all sizes that Python has to know are one number, or
-    tensors have as many axes as backward names or takes their shapes apart into.  If none of
-    these fit, the cheapest do that were tried.
+    They are near if one size is at least another one, two sizes are one that meet in backward, a
+    size is a number that backward asks for, a tensor has an axis less, all sizes that Python has
+    to know are one number, or tensors have as many axes as backward names or takes their shapes
+    apart into.  If none of these fit, the cheapest do that were tried.
     """
     todo, seen, single = deque([found]), {found.specs}, 0
     last = search.trials + READING_TRIALS
@@ -115,6 +116,9 @@ def wider_shapes(search: Search, found: Trial) -> str:
 def _near(search: Search, trial: Trial, graphs: FunctionGraphs) -> Iterator[Trial]:
     problem = problem_of(graphs)
     last = Step(trial.specs, tried=trial.tried, uneven=trial.uneven)
+    for case in graphs.cases if problem else ():
+        if case.problem is None and (apart := _apart(case.conditions)):
+            yield replace(trial, specs=substituted(trial.specs, trial.guessed, apart))
     united = problem and following(last, trial.guessed, problem)
     if united:
         yield replace(trial, specs=united.specs, tried=united.tried, uneven=united.uneven)
@@ -137,6 +141,16 @@ def _near(search: Search, trial: Trial, graphs: FunctionGraphs) -> Iterator[Tria
             shorter, _ = search.forward(put(trial.chosen, place, less))
             if shorter is not None:
                 yield shorter
+
+
+def _apart(conditions: Sequence[SizeCondition]) -> dict[Any, Dim]:
+    """What the larger one of two sizes is, where their order is the only condition."""
+    for one in conditions if len(conditions) == 1 else ():
+        less, more = (one.left, one.right) if "<" in one.relation else (one.right, one.left)
+        ordered = one.relation in ("<", "<=", ">", ">=")
+        if ordered and isinstance(less.atom, Size) and isinstance(more.atom, Size):
+            return {more.atom: less + more - (1 if "=" in one.relation else 0)}
+    return {}
 
 
 def _at_one_number(search: Search, trial: Trial) -> Iterator[Trial]:

@@ -198,6 +198,7 @@ def _one_matrix(dtype: DType) -> Uses:
 _PROBES: dict[str, Callable[[DType], Uses]] = {
     "inverse": _one_matrix, "det": _one_matrix, "logdet": _one_matrix, "cholesky": _one_matrix,
     "eigenvalues": _one_matrix, "eigenvectors": _one_matrix,
+    "orthogonal_factor": _one_matrix, "triangular_factor": _one_matrix,
     **dict.fromkeys(
         ("left_vectors", "singular_values", "right_vectors"),
         lambda d: ([TensorType.of(d, (1, 1))], {"count": Dim.of(1)}),
@@ -349,6 +350,11 @@ def _decomposed(draw: Random, dtype: DType, sizes: Mapping[str, int]) -> Uses:
     return [TensorType(dtype, (*_shape(draw, most=1), rows, columns))], {"count": count}
 
 
+def _tall(draw: Random, dtype: DType, sizes: Mapping[str, int]) -> Uses:
+    pair = sorted(_dims(draw, 2), key=lambda size: size.at(sizes))
+    return [TensorType(dtype, (*_shape(draw, most=1), pair[1], pair[0]))], {}
+
+
 def _solve_triangular(draw: Random, dtype: DType, sizes: Mapping[str, int]) -> Uses:
     (matrix,), _ = _matrix(draw, dtype, sizes)
     right = TensorType(dtype, (*matrix.shape[:-1], *_dims(draw, 1)))
@@ -367,6 +373,7 @@ STRUCTURES: dict[str, Callable[[Random, DType, Mapping[str, int]], Uses]] = {
     "rank": _rank, "inverse": _matrix, "det": _matrix, "logdet": _matrix, "cholesky": _matrix,
     "solve_triangular": _solve_triangular, "eigenvalues": _matrix, "eigenvectors": _matrix,
     "left_vectors": _decomposed, "singular_values": _decomposed, "right_vectors": _decomposed,
+    "orthogonal_factor": _tall, "triangular_factor": _tall,
 }  # fmt: skip
 
 

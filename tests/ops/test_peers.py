@@ -112,6 +112,8 @@ STRUCTURAL: Mapping[str, Callable[..., Any]] = {
     "singular_values": lambda case, x: torch.linalg.svdvals(x),
     "left_vectors": lambda case, x: _singular(x)[0],
     "right_vectors": lambda case, x: _singular(x)[1],
+    "orthogonal_factor": lambda case, x: torch.linalg.qr(x)[0],
+    "triangular_factor": lambda case, x: torch.linalg.qr(x)[1],
     "einsum": lambda case, x, y: torch.einsum(case.node.attributes["spec"], x, y),
 }
 

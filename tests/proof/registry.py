@@ -70,6 +70,8 @@ _STRUCTURAL: dict[str, list[tuple[tuple[TensorType, ...], dict[str, Any]]]] = {
     "singular_values": [
         ((tensor(N, N + M),), {"count": N}), ((tensor(N + M, N),), {"count": N}),
     ],
+    "orthogonal_factor": [((tensor(N + M, N),), {})],
+    "triangular_factor": [((tensor(N + M, N),), {})],
     "solve_triangular": [
         ((tensor(N, N), tensor(N, M)), {"upper": upper}) for upper in (False, True)
     ],

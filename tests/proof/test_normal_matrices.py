@@ -8,7 +8,7 @@ import pytest
 
 from symgrad.ir.dim import Dim
 from symgrad.proof.normal.atoms import Undecided
-from symgrad.proof.normal.facts import Facts, Spectrum
+from symgrad.proof.normal.facts import Facts, Orthogonal, Spectrum
 from tests.proof.normal_terms import Algebra, Term
 
 LOW = Facts(
@@ -193,3 +193,46 @@ def test_vectors_with_their_values_are_the_matrix() -> None:
     assert 2 * found == e.leaf("a", i, j) + e.leaf("a", j, i)
     squares = e.sum([k], e.leaf("w", i, k) * e.leaf("w", i, k) * e.leaf("s", k))
     assert squares == e.leaf("a", i, i)
+
+
+def _orthogonal() -> Algebra:
+    n, m = Dim.size("n"), Dim.size("m")
+    known = Orthogonal("a", "q", "r", "s", m, n)
+    return Algebra(Facts(
+        orthogonal={"q": known}, upper=frozenset("rs"), inverses={"s": "r"},
+        lengths={"r": n, "s": n},
+    ))  # fmt: skip
+
+
+def test_an_orthogonal_factor_has_orthonormal_columns() -> None:
+    """[rule: orthonormal]."""
+    a = _orthogonal()
+    i, j = a.index("i", a.size("n")), a.index("j", a.size("n"))
+    row, other = a.index("row", a.size("m")), a.index("other", a.size("m"))
+    same = a.compare(i, "eq", j)
+    assert a.sum([row], a.leaf("q", row, i) * a.leaf("q", row, j)) == same
+    assert a.sum([i], a.leaf("q", row, i) * a.leaf("q", other, i)) != a.compare(row, "eq", other)
+    assert a.sum([row], a.leaf("a", row, i) * a.leaf("a", row, j)) != same
+
+
+def test_factors_and_their_matrix_make_each_other() -> None:
+    """[rule: orthogonal-factor]."""
+    a = _orthogonal()
+    n, m = a.size("n"), a.size("m")
+    i, j, k = (a.index(name, n) for name in "ijk")
+    row = a.index("row", m)
+
+    def product(left: str, right: str) -> Term:
+        return a.sum([k], a.leaf(left, row, k) * a.leaf(right, k, j))
+
+    assert product("q", "r") == a.leaf("a", row, j)
+    assert product("a", "s") == a.leaf("q", row, j)
+    assert product("a", "r") != a.leaf("q", row, j)
+    assert product("q", "s") != a.leaf("a", row, j)
+    assert a.sum([row], a.leaf("q", row, i) * a.leaf("a", row, j)) == a.leaf("r", i, j)
+    assert a.sum([row], a.leaf("q", row, i) * a.leaf("a", row, j)) != a.leaf("r", j, i)
+    part = a.index("part", n - 1)
+    short = a.sum([part], a.leaf("q", row, part) * a.leaf("r", part, j))
+    assert short != a.leaf("a", row, j)
+    across = a.sum([k], a.leaf("q", row, k) * a.leaf("r", j, k))
+    assert across != a.leaf("a", row, j)

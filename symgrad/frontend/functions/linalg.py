@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from symgrad.errors import ShapeError, UnsupportedOpError
 from symgrad.frontend.caller import here
+from symgrad.frontend.functions.joining import cat
 from symgrad.frontend.functions.mathematics import absolute
 from symgrad.frontend.functions.movement import axis_of, movedim, transpose
 from symgrad.frontend.functions.products import cross, matmul
@@ -25,9 +26,11 @@ from symgrad.frontend.session import current
 from symgrad.frontend.symmetry import demand_symmetric
 from symgrad.frontend.table import FUNCTIONS, OperationValueError, operation, public
 from symgrad.frontend.tensor import SymbolicTensor, fresh
+from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import int32
 from symgrad.ir.graph import Node
 from symgrad.ops.movement import transposed_axes
+from symgrad.ops.orthogonal import FACTORS
 
 Tensor = SymbolicTensor
 
@@ -302,6 +305,44 @@ def _not_thin() -> UnsupportedOpError:
     )  # fmt: skip
 
 
+class Orthogonal(NamedTuple):
+    """What ``qr`` returns."""
+
+    Q: Any
+    R: Any
+
+
+@operation("qr")
+def qr(input: Tensor, some: bool = True) -> Orthogonal:
+    """Orthonormal columns Q and an upper triangle R with ``x = Q R``."""
+    return linalg_qr(input, "reduced" if some else "complete")
+
+
+def linalg_qr(A: Tensor, mode: str = "reduced") -> Orthogonal:
+    """``Q`` and ``R`` with ``A = Q R``; of a matrix with more columns, by its first ones."""
+    if mode not in ("reduced", "complete", "r"):
+        raise OperationValueError(f"there is no mode {mode!r} of qr", location=here())
+    source = as_tensor(A)
+    if source.ndim < 2:
+        raise ShapeError("qr takes matrices", location=here())
+    rows, columns = source.node.shape[-2:]
+    if current().truth(rows, "<", columns):
+        first = qr(source[..., : source.shape[-2]])
+        others = matmul(transpose(first.Q, -2, -1), source[..., source.shape[-2] :])
+        factor, upper = first.Q, cat([first.R, others], -1)
+    elif mode == "complete" and not current().truth(rows, "==", columns):
+        raise UnsupportedOpError(
+            "of the columns of Q, those that belong to a column of the matrix are supported",
+            location=here(), hint="torch.linalg.qr(x)",
+        )  # fmt: skip
+    else:
+        factor, upper = (fresh(current().apply(name, source.node)) for name in FACTORS)
+    if mode == "r":
+        session = current()
+        factor = fresh(session.expand(session.constant(0.0, source.node.dtype), (Dim.of(0),)))
+    return Orthogonal(factor, upper)
+
+
 def vector_norm(
     x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:  # fmt: skip
@@ -345,7 +386,7 @@ _LINALG: dict[str, Callable[..., Any]] = {
     "matrix_power": matrix_power, "matmul": matmul, "vector_norm": vector_norm,
     "matrix_norm": matrix_norm, "norm": linalg_norm, "eigh": eigh, "eigvalsh": eigvalsh,
     "svd": linalg_svd, "svdvals": svdvals, "cholesky_ex": cholesky_ex, "inv_ex": inv_ex,
-    "pinv": pinverse, "multi_dot": multi_dot, "solve_ex": solve_ex,
+    "qr": linalg_qr, "pinv": pinverse, "multi_dot": multi_dot, "solve_ex": solve_ex,
 }  # fmt: skip
 FUNCTIONS["linalg"] = SimpleNamespace(
     **{name: public(f"linalg.{name}", checked(call)) for name, call in _LINALG.items()}

@@ -622,7 +622,7 @@ class _Search:
 def _tied(facts: Facts) -> set[str]:
     """Tensors some elements of which are 0, or functions of those of others."""
     pairs = {**facts.inverses, **facts.factors}
-    return {*pairs, *pairs.values(), *facts.lower, *facts.upper}
+    return {*pairs, *pairs.values(), *facts.lower, *facts.upper, *facts.orthogonal}
 
 
 def _joined(parts: list[list[Poly] | None]) -> list[Poly]:

@@ -21,12 +21,13 @@ from symgrad.ir.expr import Expr, ExprPool
 from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.rewrite import rewrite
 from symgrad.ops.linalg import matmul, transpose, triangle
+from symgrad.ops.orthogonal import FACTORS
 from symgrad.ops.spectral import VALUES, VECTORS
 from symgrad.proof.judge.boundaries import name_of
 from symgrad.proof.judge.equality import Equality, sorted_axis
 from symgrad.proof.judge.goals import Goal, definitions, is_atom, opaque_atoms
 from symgrad.proof.judge.reference import gradient_indices
-from symgrad.proof.normal.facts import POSITIVE_INTERVAL, Facts, Spectrum
+from symgrad.proof.normal.facts import POSITIVE_INTERVAL, Facts, Orthogonal, Spectrum
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.report.records import Condition
 from symgrad.proof.words.spelling import is_transposition
@@ -40,7 +41,7 @@ _EIGEN = ("eigenvectors", "eigenvalues")
 _SPECTRAL = frozenset((*VECTORS, *VALUES))
 _INVERTIBLE = ("logdet", "cholesky", *_SINGULAR)
 """Ops whose condition on a square matrix implies that it has an inverse."""
-_KINDS = frozenset(("inverse", "det", "logdet", "cholesky", "solve_triangular")) | _SPECTRAL
+_KINDS = _SPECTRAL | {"inverse", "det", "logdet", "cholesky", "solve_triangular", *FACTORS}
 
 
 @dataclass(frozen=True)
@@ -69,13 +70,14 @@ def _domains(subject: Subject) -> Iterable[Condition]:
         "solve_triangular": "the diagonal of {} has no zero",
         "eigenvalues": "the eigenvalues of {} are distinct",
         "eigenvectors": "the eigenvalues of {} are distinct",
+        **dict.fromkeys(FACTORS, "the columns of {} are linearly independent"),
         **dict.fromkeys(_SINGULAR, "the singular values of {} are distinct, and not 0"),
     }
     asked = [(node.op, _upright(node.args[0])[0]) for node in subject.everything.nodes
              if node.op in said]  # fmt: skip
     found: dict[Condition, None] = {}
     for op, matrix in asked:
-        if op == "solve_triangular" and matrix.op == "cholesky":
+        if op in ("solve_triangular", "inverse") and matrix.op in ("cholesky", "triangular_factor"):
             continue
         if op == "inverse" and any((other, matrix) in asked for other in _INVERTIBLE):
             continue
@@ -117,6 +119,8 @@ class _Rewriting:
             return node.shape[node.attributes["axis"]] - 1 - args[0] if downward else args[0]
         if node.op in _SPECTRAL:
             return self._spectrum(node, args[0])
+        if node.op in FACTORS:
+            return self._factor(node.op, args[0])
         if node.op == "cholesky":
             made = self.graph.apply("cholesky", self._known(args[0])[0])
             self._learn_factor(made)
@@ -214,6 +218,26 @@ class _Rewriting:
         self.facts = replace(
             self.facts, spectra=found, intervals={**self.facts.intervals, **positive}
         )
+
+    # -- orthogonal and triangular factors
+
+    def _factor(self, op: str, source: Node) -> Node:
+        """That of a matrix that was seen before, if it is equal to that."""
+        matrix, turned = self._known(source)
+        matrix = source if turned else matrix
+        factor, upper = (self.graph.apply(name, matrix) for name in FACTORS)
+        self._judged.update((factor, upper))
+        self._learn(
+            upper, ["upper"], lengths={**self.facts.lengths, name_of(upper): upper.shape[-1]}
+        )
+        inverse = self._plain_inverse(upper)
+        rows, count = matrix.shape[-2:]
+        known = Orthogonal(
+            name_of(matrix), name_of(factor), name_of(upper), name_of(inverse), rows, count
+        )
+        found = {**self.facts.orthogonal, known.factor: known}
+        self.facts = replace(self.facts, orthogonal=found)
+        return factor if op == factor.op else upper
 
     # -- what matrices are
 

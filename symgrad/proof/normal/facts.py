@@ -68,6 +68,25 @@ class Spectrum:
 
 
 @dataclass(frozen=True)
+class Orthogonal:
+    """``matrix = factor upper``, all by name, with orthonormal columns; ``inverse``: that of upper.
+
+    ``rows``, ``count``: the sizes of the matrix.
+    """
+
+    matrix: str
+    factor: str
+    upper: str
+    inverse: str
+    rows: Dim
+    count: Dim
+
+    def length(self, vectors: str) -> Dim:
+        """The number of elements of a column."""
+        return self.rows
+
+
+@dataclass(frozen=True)
 class Facts:
     """Declared assumptions, by name.
 
@@ -81,8 +100,9 @@ class Facts:
     matrices over the last two axes.  ``lower``, ``upper``: over its last two axes the tensor is
     triangular.  ``factors``: this tensor is the lower Cholesky factor of the symmetric part of
     that one.  ``lengths``: how many rows an inverse, or a factor, has.  ``spectra``: what the
-    columns of this tensor are vectors of.  ``permutations``: along this axis, whose size is its
-    declared range, the integer tensor holds every index once.
+    columns of this tensor are vectors of.  ``orthogonal``: what this tensor is the orthogonal
+    factor of.  ``permutations``: along this axis, whose size is its declared range, the integer
+    tensor holds every index once.
     ``orders``: this permutation tells the ranks of that real tensor along the axis; downwards where
     True.  ``plain``: inputs that are plain numbers: what holds almost everywhere has to hold so for
     each of their values.
@@ -108,6 +128,7 @@ class Facts:
     factors: Mapping[str, str] = field(default_factory=dict)
     lengths: Mapping[str, Dim] = field(default_factory=dict)
     spectra: Mapping[str, Spectrum] = field(default_factory=dict)
+    orthogonal: Mapping[str, Orthogonal] = field(default_factory=dict)
     permutations: Mapping[str, int] = field(default_factory=dict)
     orders: Mapping[str, tuple[str, bool]] = field(default_factory=dict)
     plain: frozenset[str] = frozenset()

@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from functools import partial
 
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal.algebra import (
@@ -33,6 +34,7 @@ from symgrad.proof.normal.algebra import (
 )
 from symgrad.proof.normal.atoms import Atom, Monomial, Number
 from symgrad.proof.normal.context import Proof
+from symgrad.proof.normal.facts import Orthogonal, Spectrum
 from symgrad.proof.normal.labels import close
 from symgrad.proof.normal.permutations import counted_once
 from symgrad.proof.normal.poly import (
@@ -368,7 +370,8 @@ def index_expressions(atom: Atom) -> tuple[Poly, ...]:
 def _component(context: Proof, binders: list[Atom], factors: Exponents) -> Poly:
     """The sum of one connected component."""
     rules = (
-        _inverse_matrix, _cholesky_product, _orthonormal, _recomposed, counted_once, _fold,
+        _inverse_matrix, _cholesky_product, _orthonormal, _recomposed,
+        _orthogonal_product, counted_once, _fold,
         _reverse, _merge_flattened, _closed_form,
     )  # fmt: skip
     for rule in rules:
@@ -516,7 +519,9 @@ def _orthonormal(context: Proof, binders: list[Atom], factors: Exponents) -> Pol
 
     [rule: orthonormal]
     """
-    spectra = context.facts.spectra
+    spectra: dict[str, Spectrum | Orthogonal] = {
+        **context.facts.spectra, **context.facts.orthogonal
+    }  # fmt: skip
     for binder in binders if spectra else ():
         holders = [a for a in factors if binder in a.free]
         powers = [factors[a] for a in holders]
@@ -586,6 +591,42 @@ def _recomposed(context: Proof, binders: list[Atom], factors: Exponents) -> Poly
         body = multiply(context, monomial_poly(context, rest), found)
         return sum_over(context, [v for v in binders if v is not binder], body)
     return None
+
+
+def _orthogonal_product(context: Proof, binders: list[Atom], factors: Exponents) -> Poly | None:
+    """``sum_k Q[i,k] R[k,j] = A[i,j]``, and what follows of the two other ones.
+
+    [rule: orthogonal-factor]
+    """
+    known = context.facts.orthogonal.values()
+    for binder in binders if known else ():
+        holders = [a for a in factors if binder in a.free]
+        if len(holders) != 2 or any(a.kind != kinds.LEAF or factors[a] != 1 for a in holders):
+            continue
+        for (left, right), one in itertools.product((holders, holders[::-1]), known):
+            found = _third(context, binder, left, right, one)
+            if found is not None:
+                rest = {a: e for a, e in factors.items() if a not in holders}
+                body = multiply(context, monomial_poly(context, rest), found)
+                return sum_over(context, [v for v in binders if v is not binder], body)
+    return None
+
+
+def _third(
+    context: Proof, binder: Atom, left: Atom, right: Atom, known: Orthogonal
+) -> Poly | None:  # fmt: skip
+    """``Q R = A``, ``Qᵀ A = R`` and ``A R⁻¹ = Q``, as ``left right``."""
+    names = (left.data[0], right.data[0])
+    across = names == (known.factor, known.matrix)
+    name = known.upper if across else {
+        (known.factor, known.upper): known.matrix, (known.matrix, known.inverse): known.factor,
+    }.get(names)  # fmt: skip
+    length = known.rows if across else known.count
+    if name is None or binder.data[1] != from_dim(context, length):
+        return None
+    read = _of_columns if across else partial(_outside_indices, axis=-2)
+    outside = read(left, right, binder)
+    return None if outside is None else leaf(context, name, outside)
 
 
 def _times(exponent: Number) -> int:

@@ -24,6 +24,7 @@ import numpy as np
 
 from symgrad.budgets import AUDIT_ATTEMPTS, AUDIT_POINTS, AUDIT_TOTAL_WORK, AUDIT_WORK
 from symgrad.ir.graph import Node, Scalar
+from symgrad.ops.orthogonal import FACTORS
 from symgrad.ops.spectral import VALUES, VECTORS
 from symgrad.proof.oracle import balls
 from symgrad.proof.oracle.balls import Jet, Number, Uncertain, add, mul, neg
@@ -235,7 +236,7 @@ def elements(node: Node, sizes: Mapping[str, int]) -> int:
         shape = list(letters.values())
     elif node.op in ("inverse", "det", "logdet", "cholesky", "solve_triangular", "rank"):
         shape += [node.args[0].shape[-1].at(sizes)] * 2
-    elif node.op in (*VECTORS, *VALUES):
+    elif node.op in (*VECTORS, *VALUES, *FACTORS):
         shape += [node.args[0].shape[-1].at(sizes)] * 3
     count = 1
     for size in shape:

@@ -26,6 +26,7 @@ import numpy as np
 from symgrad.errors import GraphError
 from symgrad.ir.dtype import DType
 from symgrad.ir.graph import Node, Scalar
+from symgrad.ops.linalg_exact import householder
 from symgrad.ops.record import Op, get
 from symgrad.proof.oracle import balls, lines, spectral
 from symgrad.proof.oracle.balls import (
@@ -439,6 +440,20 @@ class Balls(Arithmetic):
     def _right_vectors(self, array: Array, *, count: Any) -> Array:
         return _each(array, lambda one: spectral.singular(one)[2])
 
+    def _orthogonal_factor(self, array: Array) -> Array:
+        return _each(array, lambda one: self._reflected(one)[0])
+
+    def _triangular_factor(self, array: Array) -> Array:
+        return _each(array, lambda one: self._reflected(one)[1])
+
+    def _reflected(self, matrix: Array) -> tuple[Array, Array]:
+        found = householder(
+            matrix, lambda one: applied("sqrt", self.asking, one), lambda one: balls.sign(one.v)
+        )
+        if found is None:
+            raise Uncertain("a matrix at which its factors jump")
+        return found
+
     def _factor(self, matrix: Array) -> Array:
         factor = self.elements(np.zeros(matrix.shape, dtype=np.int64))
         for i, j in zip(*np.tril_indices(len(matrix)), strict=True):
@@ -487,7 +502,7 @@ class Lines(Balls):
 
 _MATRICES = (
     "inverse", "det", "logdet", "solve_triangular", "cholesky", "eigenvalues", "eigenvectors",
-    "left_vectors", "singular_values", "right_vectors",
+    "left_vectors", "singular_values", "right_vectors", "orthogonal_factor", "triangular_factor",
 )  # fmt: skip
 _LINEAR = frozenset(("movement", "reduction", "contraction", "indexing", "source"))
 """Kinds of ops that move, add and multiply elements: their NumPy meaning serves for any number."""

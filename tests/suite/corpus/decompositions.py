@@ -293,3 +293,71 @@ class SpectralNormSign(SpectralNorm):
     def backward(ctx, g):
         left, right = ctx.saved_tensors
         return -g * left[:, None] * right
+
+
+def mirrored(matrix):
+    """The symmetric matrix with the same lower triangle."""
+    return matrix.tril() + matrix.tril(-1).mT
+
+
+@right("n+m m")
+class OrthogonalTriangular(sg.Function):
+    @staticmethod
+    def forward(ctx, a):
+        factor, upper = sg.linalg.qr(a)
+        ctx.save_for_backward(factor, upper)
+        return factor, upper
+
+    @staticmethod
+    def backward(ctx, g, h):
+        factor, upper = ctx.saved_tensors
+        inner = upper @ h.mT - g.mT @ factor
+        right = g + factor @ mirrored(inner)
+        return sg.linalg.solve_triangular(upper, right.mT, upper=True).mT
+
+
+@wrong(OrthogonalTriangular, bug="the diagonal twice")
+class OrthogonalTriangularTwice(OrthogonalTriangular):
+    @staticmethod
+    def backward(ctx, g, h):
+        factor, upper = ctx.saved_tensors
+        inner = upper @ h.mT - g.mT @ factor
+        right = g + factor @ (inner.tril() + inner.tril().mT)
+        return sg.linalg.solve_triangular(upper, right.mT, upper=True).mT
+
+
+@wrong(OrthogonalTriangular, bug="upper triangle of the mixed product")
+class OrthogonalTriangularUpper(OrthogonalTriangular):
+    @staticmethod
+    def backward(ctx, g, h):
+        factor, upper = ctx.saved_tensors
+        inner = upper @ h.mT - g.mT @ factor
+        right = g + factor @ mirrored(inner.mT)
+        return sg.linalg.solve_triangular(upper, right.mT, upper=True).mT
+
+
+@right("n+m m", "n+m k")
+class LeastSquares(sg.Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        factor, upper = sg.linalg.qr(a)
+        x = sg.linalg.solve_triangular(upper, factor.mT @ b, upper=True)
+        ctx.save_for_backward(a, b, x, upper)
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b, x, upper = ctx.saved_tensors
+        half = sg.linalg.solve_triangular(upper.mT, g, upper=False)
+        z = sg.linalg.solve_triangular(upper, half, upper=True)
+        return (b - a @ x) @ z.mT - a @ z @ x.mT, a @ z
+
+
+@wrong(LeastSquares, bug="no gradient by the residual")
+class LeastSquaresNoResidual(LeastSquares):
+    @staticmethod
+    def backward(ctx, g):
+        a, _, x, upper = ctx.saved_tensors
+        half = sg.linalg.solve_triangular(upper.mT, g, upper=False)
+        z = sg.linalg.solve_triangular(upper, half, upper=True)
+        return -a @ z @ x.mT, a @ z
