@@ -77,12 +77,12 @@ from symgrad.ir.assume import Assumption, Stated, joined
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType, float32, float64
 from symgrad.ir.function import FunctionGraphs, OtherCall, patterns
-from symgrad.kernels import OpPlan, plan, with_backward
+from symgrad.kernels import OpPlan, plan, preferred, with_backward
 from symgrad.plain_values import either
 from symgrad.replay import replayed
 from symgrad.runtime.strict import fall_back
 from symgrad.shapes import requested
-from symgrad.stages import ALLOWED, STAGES
+from symgrad.stages import ALLOWED, PREFERENCES, STAGES
 from symgrad.verdicts import report_on, used
 
 if TYPE_CHECKING:
@@ -558,7 +558,7 @@ def _with_axes_more(
 def compile(
     function: AnyFunction, *specs: Any, static: Static = None, assume: Assume = None,
     allow: Sequence[str] = (), strict: bool = False, timeout: float | None = VERDICT_SECONDS,
-    config: Config = None, validate: bool = False,
+    config: Config = None, validate: bool = False, prefer: str = "hand",
 ) -> CompiledOp | NumpyOp:  # fmt: skip
     """Kernels for every size of these shapes, forward and backward.
 
@@ -570,6 +570,8 @@ def compile(
     SYMGRAD_STRICT=1, BuildError or CacheError is raised.  ``validate``: the C is validated against
     what was traced, for all sizes, which may take seconds a kernel the first time; C that is not
     VALIDATED is refused with NotValidatedError, unless ``allow`` names ``"NOT VALIDATED"``.
+    ``prefer``: kernels compute the backward as written ("hand"), or in its place the derivative of
+    forward: "derived", where it is PROVED; "auto", where it is so without exceptions, and dearer.
     """
     with forks_wait():
         from symgrad.emission import fallback
@@ -581,7 +583,7 @@ def compile(
     declared = _declared(config, found)
     with _applied(declared, found):
         request = _requested(function, declared, specs, static, assume, timeout)
-        planned, report = judged_plan(request, allow, timeout=timeout)
+        planned, report = judged_plan(request, allow, timeout=timeout, prefer=prefer)
     emitted, _ = texts(planned, report, allow, validate=validate)
     programs = partial(fallback, planned, "symgrad.runtime")
     try:
@@ -607,11 +609,12 @@ def texts(
         from symgrad.emission import emit
         from symgrad.manifest import proof_line
 
+    line = proof_line(report, replaced=planned.judged is not None)
     if not validate:
-        return emit(planned, proof_line(report)), None
+        return emit(planned, line), None
     from symgrad.validation import validated
 
-    emitted, found = validated(planned, proof_line(report), cached=cached)
+    emitted, found = validated(planned, line, cached=cached)
     found.check(planned.name, allow)
     return emitted, found
 
@@ -630,7 +633,7 @@ def build(
     compiled: bool = True, root: Path | None = None, names: Mapping[Any, str] | None = None,
     timeout: float | None = VERDICT_SECONDS, fixed: bool = False, config: Config = None,
     validate: bool = True, package: str | None = None, on_numpy: bool = True, cached: bool = False,
-    each: Callable[..., Iterable[Any]] = map,
+    prefer: str = "hand", each: Callable[..., Iterable[Any]] = map,
     told: Told = lambda name, report, validation: None,
     sheets: Callable[[Sequence[Sheet]], None] | None = None, scaling: bool = False,
 ) -> str:  # fmt: skip
@@ -642,11 +645,11 @@ def build(
     of some Functions.  ``fixed``: no kernel takes a plain number.  ``validate``: as for
     ``compile``.  ``package``: ``folder`` is the project of a package of this name, with what
     ``pip`` and ``pytest`` read.  ``on_numpy``: with programs for NumPy, which compute where no
-    library can be loaded.  ``cached``: what was PROVED before is not proved again.  ``each``: goes
-    through the Functions, as ``map`` does, in several processes maybe.  ``told`` is called with
-    the name of each op once it is judged.  ``sheets`` is given what each op costs and how accurate
-    it is, ``scaling``: with its time on more threads.  Raises NotProvedError, NotValidatedError,
-    BuildError.
+    library can be loaded.  ``cached``: what was PROVED before is not proved again.  ``prefer``: as
+    for ``compile``.  ``each``: goes through the Functions, as ``map`` does, in several processes
+    maybe.  ``told`` is called with the name of each op once it is judged.  ``sheets`` is given what
+    each op costs and how accurate it is, ``scaling``: with its time on more threads.  Raises
+    NotProvedError, NotValidatedError, BuildError.
     """
     from symgrad.manifest import packaged, packaged_op
 
@@ -663,7 +666,7 @@ def build(
         with _applied(declared, found), used() if cached else nullcontext():
             request = _requested(one, declared, specs, static, assume, timeout)
             planned, report = judged_plan(
-                request, allow, named.get(one, ""), timeout=timeout, fixed=fixed
+                request, allow, named.get(one, ""), timeout=timeout, fixed=fixed, prefer=prefer
             )  # fmt: skip
         emitted, validation = texts(planned, report, allow, validate=validate)
         told(planned.name, report, validation)
@@ -800,17 +803,17 @@ def judged_plan(
     suggest: bool = True,
     timeout: float | None = VERDICT_SECONDS,
     fixed: bool = False,
+    prefer: str = "hand",
 ) -> tuple[OpPlan, Report]:
     """The graphs of an op's kernels, and the report on its backward.
 
     The kernels take the plain numbers for which the proof holds whatever they are, unless all are
-    to be ``fixed``.  Raises NotProvedError where the verdict is neither PROVED nor in ``allow``.
+    to be ``fixed``.  Raises NotProvedError where the verdict is neither PROVED nor in ``allow``, or
+    where a derived backward is to take the place of one that is not PROVED.
     """
     from symgrad.proof.verify import check_none
 
-    if isinstance(allow, str) or not set(allow) <= {*ALLOWED}:
-        hint = f"a tuple of {', '.join(map(repr, ALLOWED))}"
-        raise SpecError(f"allow={allow!r}", hint=hint)
+    _check_choices(allow, prefer)
     if "REFUTED" in allow:
         allow = (*allow, "SURROGATE?")
     request = leaving_out(request)
@@ -826,15 +829,29 @@ def judged_plan(
 
     report = in_time(request.function, timeout, judge)
     verdict = str(report.verdict)
-    if verdict != "PROVED" and verdict not in allow:
+    if verdict != "PROVED" and (verdict not in allow or prefer == "derived"):
+        anyway = f'compile it anyway with allow=("{verdict}",)'
         raise NotProvedError(
             f"the backward of {graphs.name} is {verdict}:\n{report}",
             location=graphs.location,
-            hint=f'fix it, or compile it anyway with allow=("{verdict}",)',
+            hint=f"fix it{'' if prefer == 'derived' else f', or {anyway}'}",
         )
+    if prefer == "auto" and (
+        verdict != "PROVED" or any(one.kind != "declared" for one in report.conditions)
+    ):
+        prefer = "hand"
     check_none(report)
     served = general or [_served(request, graphs, ranks)]
-    return plan(with_passed(request, served[0]), name=name), report
+    return preferred(plan(with_passed(request, served[0]), name=name), prefer), report
+
+
+def _check_choices(allow: Sequence[str], prefer: str) -> None:
+    if isinstance(allow, str) or not set(allow) <= {*ALLOWED}:
+        hint = f"a tuple of {', '.join(map(repr, ALLOWED))}"
+        raise SpecError(f"allow={allow!r}", hint=hint)
+    if prefer not in PREFERENCES:
+        hint = f"one of {', '.join(map(repr, PREFERENCES))}"
+        raise SpecError(f"prefer={prefer!r}", hint=hint)
 
 
 def _for_all_values(

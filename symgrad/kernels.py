@@ -19,6 +19,7 @@ from symgrad.ir.function import BatchAxes, FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Graph, Node
 from symgrad.ir.printer import fresh_name
 from symgrad.ir.rewrite import extract, rewrite
+from symgrad.passes.price import price
 from symgrad.passes.quotients import Quotients
 from symgrad.passes.restate import Steps, derived, restated
 from symgrad.passes.save import choose_saved, saved_to_compare
@@ -71,7 +72,8 @@ class OpPlan:
     """One op: all of its cases.
 
     ``graphs``: what kernels compute; ``traced``: what was traced, which has the same values;
-    ``steps``: what was put in it for what (``passes.restate``).
+    ``steps``: what was put in it for what (``passes.restate``).  ``judged``: the Function with its
+    hand-written backward, where a derived one takes its place.
     """
 
     name: str
@@ -80,6 +82,7 @@ class OpPlan:
     cases: tuple[CasePlan, ...]
     traced: FunctionGraphs
     steps: Steps
+    judged: FunctionGraphs | None = None
 
     @property
     def sizes(self) -> tuple[str, ...]:
@@ -164,6 +167,29 @@ def in_other_forms(graphs: FunctionGraphs) -> tuple[FunctionGraphs, Steps]:
     found = restated(graphs, forms, lambda case: Quotients(case.outputs, is_same, late))
     steps = Steps(forms.steps, late)
     return (found, steps) if steps.pairs else (graphs, Steps())
+
+
+def preferred(hand: OpPlan, prefer: str) -> OpPlan:
+    """The plan with the backward that is preferred; both are proved equal."""
+    if prefer == "hand" or hand.traced.derived:
+        return hand
+    names = [
+        one.input for case in hand.traced.cases for one in case.gradients if one.node is not None
+    ]
+    bare = replace(
+        hand.traced, derived=True, differentiable=tuple(dict.fromkeys(names)),
+        cases=tuple(replace(case, gradients=(), saved=()) for case in hand.traced.cases),
+    )  # fmt: skip
+    found = plan(bare, name=hand.name)
+    if prefer == "auto" and _price(found) >= _price(hand):
+        return hand
+    return replace(found, judged=hand.traced)
+
+
+def _price(planned: OpPlan) -> float:
+    """What forward and the backward of all gradients cost."""
+    kernels = [one for case in planned.cases for one in (case.forward, *case.backward[:1])]
+    return sum(price(kernel.graph) for kernel in kernels if kernel is not None)
 
 
 def plan(

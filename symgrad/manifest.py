@@ -37,10 +37,15 @@ if TYPE_CHECKING:
     from symgrad.validation import Validation
 
 
-def proof_line(report: Report) -> str:
-    """The verdict in one line, for the top of the C."""
+def proof_line(report: Report, *, replaced: bool = False) -> str:
+    """The verdict in one line, for the top of the C.
+
+    ``replaced``: the kernels compute the derivative, which the backward that was judged equals.
+    """
     inferred = report.inferred and f" {report.inferred}"
-    return f"Backward {report.stated}{_under(report.conditions, report.quantified)}.{inferred}"
+    instead = " The kernels compute the derivative in its place." if replaced else ""
+    under = _under(report.conditions, report.quantified)
+    return f"Backward {report.stated}{under}.{inferred}{instead}"
 
 
 def _under(conditions: Iterable[Condition], quantified: Sequence[str]) -> str:
@@ -115,7 +120,7 @@ def record(
     request: Request, plan: OpPlan, report: Report, root: Path | None = None
 ) -> dict[str, Any]:
     """The statements about one op."""
-    graphs = plan.traced
+    graphs = plan.judged or plan.traced
     return {
         "function": graphs.name,
         "file": _relative(graphs.location.file, root) if graphs.location else None,
@@ -126,6 +131,7 @@ def record(
         "specs": _specs(request),
         "static": {name: repr(value) for name, value in request.static},
         "assume": _assume(request),
+        **({"prefer": "derived"} if plan.judged else {}),
         "source_sha256": text_digest(graphs.source),
         "graph_sha256": text_digest(function_text(graphs)),
         "forward_sha256": forward_digest(graphs),

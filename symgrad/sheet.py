@@ -94,7 +94,7 @@ def sheet(
     case = emitted.op.cases[0]
     accuracy, times = _measured(plan, emitted, scaling)
     return Sheet(
-        plan.name, str(report.verdict), proof_line(report),
+        plan.name, str(report.verdict), proof_line(report, replaced=plan.judged is not None),
         ", ".join(map(str, case.inputs)), ", ".join(map(str, case.outputs)),
         tuple(str(one.array) for one in case.residuals if one.source == "kernel"),
         tuple(_kernel(one, emitted, status.get(one.name, "")) for one in kernels), accuracy, times,

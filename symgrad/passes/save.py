@@ -10,16 +10,12 @@ with what forward made of it is not computed again: its bits would be others.
 
 from __future__ import annotations
 
-from symgrad.ir.dim import Size
 from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.compared import compared
 from symgrad.ops.record import get
+from symgrad.passes.price import moved, work
 from symgrad.passes.split import Joint
 
-NOMINAL_SIZE = 1024
-"""The length that a symbolic size is priced at."""
-BYTES_PER_NANOSECOND = 3.0
-"""The memory traffic that one core could have had instead of one nanosecond of work."""
 TRANSFERS_IF_KEPT = 3
 """A new array is allocated, written and read; the op's own inputs and outputs are only read."""
 
@@ -71,24 +67,15 @@ def saved_to_compare(joint: Joint) -> tuple[Node, ...]:
     return tuple(node for node in again if node.index in once)
 
 
-def _elements(node: Node) -> float:
-    return float(
-        node.type.size.evaluate(lambda atom: NOMINAL_SIZE if isinstance(atom, Size) else 1)
-    )
-
-
 def _price(node: Node, own: bool) -> float:
     """The bytes that keeping a node moves."""
     if not node.args and node.op != "input":
         return 0.0
-    return node.dtype.itemsize * _elements(node) * (1 if own else TRANSFERS_IF_KEPT)
+    return moved(node) * (1 if own else TRANSFERS_IF_KEPT)
 
 
 def _work(node: Node, once: bool) -> float | None:
     """The price of computing a node again; None: it must not be."""
-    op = get(node.op)
-    if once or op.kind in ("reduction", "contraction", "indexing"):
+    if once or get(node.op).kind in ("reduction", "contraction", "indexing"):
         return None
-    if op.scalar is None:
-        return 0.0
-    return op.scalar.cost * _elements(node) * BYTES_PER_NANOSECOND
+    return work(node)

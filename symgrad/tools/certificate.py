@@ -351,8 +351,9 @@ def _proved_again(
     declared = Configured().of(function)
     with nullcontext() if declared is None else declared.applied(function):
         planned, report = compiler.judged_plan(
-            request, allow=("UNDECIDED", "REFUTED"), name=stem, suggest=False, fixed=fixed
-        )
+            request, allow=("UNDECIDED", "REFUTED"), name=stem, suggest=False, fixed=fixed,
+            prefer=said.get("prefer", "hand"),
+        )  # fmt: skip
     emitted, validation = compiler.texts(
         planned, report, ("NOT VALIDATED",), validate="validation" in said, cached=False
     )

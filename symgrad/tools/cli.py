@@ -26,7 +26,7 @@ import click
 from symgrad.budgets import VERDICT_SECONDS
 from symgrad.errors import InferredShapesWarning, SpecError, SymgradError
 from symgrad.ir.assume import joined
-from symgrad.stages import ALLOWED, STAGES
+from symgrad.stages import ALLOWED, PREFERENCES, STAGES
 from symgrad.tools import watched
 
 if TYPE_CHECKING:
@@ -559,6 +559,13 @@ def _print_accuracy(console: Console, found: Accuracy) -> None:
     multiple=True,
     type=click.Choice(ALLOWED),
 )
+@click.option(
+    "--prefer",
+    type=click.Choice(PREFERENCES),
+    default="hand",
+    show_default=True,
+    help="The backward of the kernels: as written, the derivative in its place, or the cheaper.",
+)
 @click.option("--no-validate", is_flag=True, help="Do not validate the C against what was traced.")
 @click.option("--check", is_flag=True, help="Write nothing; fail if DIR would change.")
 @click.option(
@@ -577,9 +584,9 @@ def _print_accuracy(console: Console, found: Accuracy) -> None:
 @_timeout
 def build(
     targets: Sequence[str], output: Path, package: str | None, shapes: str | None,
-    static: Sequence[str], assume: Sequence[str], allow: Sequence[str], no_validate: bool,
-    check: bool, report: bool, scaling: bool, no_compile: bool, no_cache: bool, jobs: int,
-    config: Path | None, no_config: bool, timeout: float,
+    static: Sequence[str], assume: Sequence[str], allow: Sequence[str], prefer: str,
+    no_validate: bool, check: bool, report: bool, scaling: bool, no_compile: bool, no_cache: bool,
+    jobs: int, config: Path | None, no_config: bool, timeout: float,
 ) -> None:  # fmt: skip
     """Write C, header, wrapper and manifest: a package that needs no symgrad to import.
 
@@ -603,7 +610,7 @@ def build(
         validate=not no_validate, package=package, told=_built, cached=not no_cache,
         each=partial(in_turn, console=Console(stderr=True), jobs=1 if scaling else jobs),
         sheets=partial(sheets.write, output, package or output.name) if report else None,
-        scaling=scaling,
+        scaling=scaling, prefer=prefer,
     )  # fmt: skip
     _finish(difference, check, output)
 
