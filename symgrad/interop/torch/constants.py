@@ -97,10 +97,7 @@ def constant(value: Any) -> SymbolicTensor:
     """A tensor of torch's as a constant.  Raises UnsupportedOpError for one that is none."""
     if value.layout != torch.strided or value.is_quantized or value.device.type == "meta":
         raise UnsupportedOpError("a tensor that is not dense", location=here())
-    known = questions()
-    if known is not None and value.requires_grad:
-        shape = list(value.shape)
-        known.assume(f"a parameter of shape {shape} from outside keeps its values", here())
+    note_kept(value)
     dtype = ours(value.dtype)
     with torch._C.DisableTorchFunction():
         plain = value.detach().cpu()
@@ -109,6 +106,14 @@ def constant(value: Any) -> SymbolicTensor:
 
 
 _SAME = frozenset(("expand", "reshape", "permute", "detach"))
+
+
+def note_kept(value: Any) -> None:
+    """A parameter of torch's is a constant of the trace, which is printed."""
+    known = questions()
+    if known is not None and value.requires_grad:
+        shape = list(value.shape)
+        known.assume(f"a parameter of shape {shape} from outside keeps its values", here())
 
 
 def plain_value(tensor: SymbolicTensor) -> Any:

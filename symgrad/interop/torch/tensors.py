@@ -191,7 +191,10 @@ def _complex_class() -> type:
 
     def dtype(self: Any) -> Any:
         own = self.storage.node.dtype
-        return own if asked_by_symgrad(sys._getframe(1)) else complex_of(own)
+        if asked_by_symgrad(sys._getframe(1)):
+            return own
+        told(own)
+        return complex_of(own)
 
     members: dict[str, Any] = {
         "__new__": staticmethod(new), "dtype": property(dtype), "layout": torch.strided,

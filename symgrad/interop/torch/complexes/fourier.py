@@ -13,6 +13,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from symgrad.errors import ShapeError
+from symgrad.frontend.caller import here
 from symgrad.frontend.complexes import ComplexTensor
 from symgrad.frontend.lift import as_tensor
 from symgrad.frontend.session import current
@@ -50,6 +52,14 @@ def _cut(part: Any, count: Any) -> Any:
     return part if least == size else part.shared(Slice(part.ndim - 1, Dim.of(0), 1, least))
 
 
+def _count(size: Any, n: Any) -> Any:
+    """The number of points: ``n`` where it is given.  Raises ShapeError for none."""
+    count = size if n is None else n
+    if not current().truth(as_dim(count), ">=", 1):
+        raise ShapeError("a transform has no points", location=here(), hint="give it n=1 or more")
+    return count
+
+
 def _scale(norm: str | None, sign: int, count: Any) -> Any:
     """What a transform is divided by."""
     if norm not in (None, "backward", "ortho", "forward"):
@@ -66,7 +76,7 @@ def _scaled(part: Any, by: Any) -> Any:
 def _last(given: Any, dim: int) -> Parts:
     """The parts with an axis moved to the end."""
     real, imaginary = parts(given)
-    real = real if real.dtype.is_float else real.to(sg.get_default_dtype())
+    real = real if real.dtype.is_float else real.to(current().dtype)
     return real.movedim(dim, -1), None if imaginary is None else imaginary.movedim(dim, -1)
 
 
@@ -79,7 +89,7 @@ def _back(found: Parts, dim: int, given: Any) -> ComplexTensor:
 
 def _whole(given: Any, n: Any, dim: int, norm: str | None, sign: int) -> ComplexTensor:
     real, imaginary = _last(given, dim)
-    count = real.shape[-1] if n is None else n
+    count = _count(real.shape[-1], n)
     real, imaginary = _cut(real, count), _cut(imaginary, count)
     cosines, sines = _points(real.dtype, real.shape[-1], count, count)
     by = _scale(norm, sign, count)
@@ -94,7 +104,7 @@ def _to_half(given: Any, n: Any, dim: int, norm: str | None, sign: int) -> Compl
     if isinstance(given, ComplexTensor):
         raise refused("torch takes no complex numbers here", "write torch.fft.fft")
     real, _ = _last(given, dim)
-    count = real.shape[-1] if n is None else n
+    count = _count(real.shape[-1], n)
     real = _cut(real, count)
     cosines, sines = _points(real.dtype, real.shape[-1], count // 2 + 1, count)
     by = _scale(norm, sign, count)
@@ -104,7 +114,7 @@ def _to_half(given: Any, n: Any, dim: int, norm: str | None, sign: int) -> Compl
 def _from_half(given: Any, n: Any, dim: int, norm: str | None, sign: int) -> Any:
     """The reals of whose transform one half is given."""
     real, imaginary = _last(given, dim)
-    count = 2 * (real.shape[-1] - 1) if n is None else n
+    count = _count(2 * (real.shape[-1] - 1), n)
     real, imaginary = _cut(real, count // 2 + 1), _cut(imaginary, count // 2 + 1)
     rows = real.shape[-1]
     cosines, sines = _points(real.dtype, rows, count, count)

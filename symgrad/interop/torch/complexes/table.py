@@ -20,7 +20,7 @@ from symgrad.frontend.session import Session, current
 from symgrad.frontend.table import functions as sg
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.frontend.unsupported import IN_PARTS, missing_op
-from symgrad.interop.torch.constants import constant, inward, is_real, leaves
+from symgrad.interop.torch.constants import constant, inward, is_real, leaves, note_kept
 from symgrad.interop.torch.dtypes import complex_of
 
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
@@ -66,6 +66,7 @@ def is_known(name: str) -> bool:
 def taken(value: Any) -> Any:
     """An argument with torch's own tensors as constants of the trace, in lists, too."""
     if is_real(value) and value.is_complex():
+        note_kept(value)
         return ComplexTensor.of(constant(torch.view_as_real(value.detach().resolve_conj())))
     if type(value) in (list, tuple):
         return type(value)(map(taken, value))

@@ -28,18 +28,22 @@ from symgrad.interop.torch.dtypes import of_parts, ours
 # -- writes
 
 
-def _into(input: Any, found: ComplexTensor) -> ComplexTensor:
+def _check(name: str, input: Any, *args: Any) -> None:
+    """Raises UnsupportedOpError for a real tensor; observes what is written and read elsewhere."""
     if not isinstance(input, ComplexTensor):
-        raise refused("a complex result is written into a real tensor")
+        raise refused("complex numbers are written into a real tensor")
+    written = [one.pairs if isinstance(one, ComplexTensor) else one for one in args]
+    overlaps.check_written(name, (input.pairs, *written), {})
+
+
+def _into(input: ComplexTensor, found: ComplexTensor) -> ComplexTensor:
     input.pairs.copy_(found.pairs)
     return input
 
 
 def _in_place(name: str) -> Callable[..., ComplexTensor]:
     def write(input: Any, *args: Any, **kwargs: Any) -> ComplexTensor:
-        if isinstance(input, ComplexTensor):
-            written = [one.pairs if isinstance(one, ComplexTensor) else one for one in args]
-            overlaps.check_written(f"{name}_", (input.pairs, *written), kwargs)
+        _check(f"{name}_", input, *args, *kwargs.values())
         return _into(input, operation_of(name)(input, *args, **kwargs))
 
     return write
@@ -54,6 +58,7 @@ for _name, _operator in (("add", "__iadd__"), ("sub", "__isub__"), ("mul", "__im
 
 @operation("copy_")
 def _copy(input: Any, src: Any, non_blocking: bool = False) -> ComplexTensor:
+    _check("copy_", input, src)
     return _into(input, as_complex(src))
 
 
@@ -65,13 +70,13 @@ def _zero(input: ComplexTensor) -> ComplexTensor:
 
 @operation("fill_")
 def _fill(input: Any, value: Any) -> ComplexTensor:
+    _check("fill_", input, value)
     return _into(input, as_complex(value))
 
 
 @operation("__setitem__")
 def _setitem(input: Any, key: Any, value: Any) -> None:
-    if not isinstance(input, ComplexTensor):
-        raise refused("a complex value is written into a real tensor")
+    _check("__setitem__", input, key, value)
     input.pairs[key_of(input, key)] = as_complex(value).pairs
 
 
