@@ -340,11 +340,17 @@ def _beside(request: Request, point: CounterexampleReport) -> list[tuple[str, An
     """The arguments of the call that comes beside that of a counterexample."""
     known = dict(point.beside)
     return [
-        (name, Given(_filled(value.dtype, value.shape, {}), str(value.dtype)))
+        (name, Given(_filled(value.dtype, value.shape, {}), str(value.dtype),
+                     _is_complex(request, name)))
         if isinstance(value, TensorType) else (name, value)
         for name, default in (_names(request, known, {*known}) if known else ())
         for value in (known.get(name, default),)
     ]  # fmt: skip
+
+
+def _is_complex(request: Request, name: str) -> bool:
+    """Is an argument declared to hold complex numbers?"""
+    return any(one.name == name and one.spec and one.spec.complex for one in request.arguments)
 
 
 def _element(text: str) -> tuple[str, tuple[int, ...]]:
@@ -391,7 +397,7 @@ def _arguments(
             whole = isinstance(value, Region) and value.whole
             value = point.inputs[name]
             if name not in numbers:
-                value = Given(value, dtypes[name])
+                value = Given(value, dtypes[name], _is_complex(request, name))
             elif whole:
                 value = int(value)
         elif isinstance(value, Region):

@@ -341,7 +341,7 @@ def _groups(request: Request) -> tuple[tuple[str, ...], ...]:
     for name in may_require(request):
         spec = next(one.spec for one in request.arguments if one.name == name)
         if spec is not None:
-            kinds.setdefault((len(spec.dims), spec.dtype), []).append(name)
+            kinds.setdefault((len(spec.dims), spec.dtype, spec.complex), []).append(name)
     return tuple(tuple(names) for names in kinds.values() if len(names) > 1)
 
 

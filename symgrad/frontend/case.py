@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from symgrad.errors import ProtocolError, SymgradError, is_limit
 from symgrad.frontend import gradients
 from symgrad.frontend.choices import for_all_values, passes
+from symgrad.frontend.complexes import ComplexTensor, real_of
 from symgrad.frontend.conversions import symbolic_conversions
 from symgrad.frontend.facts import NeedsDecision, SizeFacts
 from symgrad.frontend.function import (
@@ -552,7 +553,8 @@ class _Run:
         handles = {arg.name: self._value(arg) for arg in self.request.arguments}
         for group in self.same:
             names = [name for name in group if name in handles]
-            if names:
+            kinds = {type(handles[name]) for name in names}
+            if len(kinds) == 1:  # real tensors are no complex ones
                 handles |= dict.fromkeys(names, handles[names[0]])
         self.roles = dict(handles)
         self.handles = tuple(handles.values())
@@ -599,7 +601,7 @@ class _Run:
         handle = fresh(node, argument.name)
         own_names(handle)[GIVEN] = True
         self.questions.inputs[id(handle.storage)] = argument.name
-        return handle
+        return ComplexTensor.of(handle) if argument.spec.complex else handle
 
     def _take_dirty(self) -> None:
         """An input that forward says it changed has to be returned, and is no surprise."""
@@ -628,6 +630,8 @@ class _Run:
     def follow(self, history: History, cotangents: Sequence[_Cotangent]) -> None:
         """Forward is over: what it made has the history that PyTorch would give it."""
         changed = state_of(self.context).dirty
+        if any(isinstance(slot, ComplexTensor) for slot in self.slots):
+            history.give_up("forward returns complex numbers")
         for tensor in self.handles:
             written = isinstance(tensor, SymbolicTensor) and tensor.storage.version
             if written and not any(tensor is one for one in changed):
@@ -658,7 +662,7 @@ class _Run:
         parameters = self._cotangent_parameters()
         for slot, parameter in zip(self.slots, parameters, strict=True):
             if isinstance(slot, SymbolicTensor):
-                self._name_output(slot.node, parameter, len(tensors))
+                self._name_output(real_of(slot).node, parameter, len(tensors))
 
     def _name_output(self, node: Node, parameter: str, count: int) -> None:
         taken = {*self.inputs, *self.output_names}
@@ -707,43 +711,43 @@ class _Run:
     def make_cotangents(self, given: Sequence[bool] | None) -> list[_Cotangent]:
         """A cotangent for each output: an input of the graph, or zeros, or None."""
         state = state_of(self.context)
-        without = [tensor.node for tensor in state.non_differentiable]
+        without = [real_of(tensor).node for tensor in state.non_differentiable]
         found: list[_Cotangent] = []
         for slot in self.slots:
             if not isinstance(slot, SymbolicTensor):
                 self.given.append(lambda: None)
                 continue
             position = len(found)
-            node = slot.node
+            node = real_of(slot).node
             asked = given is None or given[position]
             self.roles[f"output {position}"] = slot
             shared = self._shared(f"cotangent {position}")
             if shared is not None:
-                slot_value = _Cotangent(shared.node, _always(shared))
+                slot_value = _Cotangent(real_of(shared).node, _always(shared))
             elif node.dtype.is_float and node not in without and asked:
-                slot_value = self._given(position, node)
+                slot_value = self._given(position, node, real=real_of(slot) is slot)
             else:
                 slot_value = _Cotangent(None, self._undefined(node, state.materialize))
             found.append(slot_value)
-            self.given.append(slot_value.make)
+            self.given.append(_like(slot, slot_value.make))
         return found
 
     def _shared(self, role: str) -> Any:
         """The tensor that is given as a cotangent too; None where that is a tensor of its own."""
         group = next((group for group in self.same if role in group), ())
+        output = self.roles[role.replace("cotangent", "output")]
         known = [self.roles[name] for name in group if name in self.roles]
         if known or not group:
-            return known[0] if known else None
-        output = self.roles[role.replace("cotangent", "output")]
+            return known[0] if known and type(known[0]) is type(output) else None
         number = int(role.removeprefix("cotangent "))
-        node = self._cotangent_input(output.node, self.output_names[number])
-        self.roles[role] = fresh(node, node.label)
+        node = self._cotangent_input(real_of(output).node, self.output_names[number])
+        self.roles[role] = _like(output, _always(fresh(node, node.label)))()
         return self.roles[role]
 
-    def _given(self, position: int, node: Node) -> _Cotangent:
+    def _given(self, position: int, node: Node, *, real: bool) -> _Cotangent:
         """The cotangent of an output; expanded, a number's, and the output is then its sum."""
         name = self.session.namer.unique(f"grad_{self.output_names[position]}")
-        if node.rank and self.session.strided:
+        if real and node.rank and self.session.strided:
             self.questions.cotangents.add(name)
         if not self.questions.made_expanded(name):
             cotangent = self.session.graph.input(name, node.type)
@@ -818,7 +822,7 @@ class _Run:
                 name = session.namer.unique(f"{cotangent.node.label}_again")
                 node = session.graph.input(name, cotangent.node.type)
                 known[node] = cotangent.node
-                self.given[slot] = _handle(node, name)
+                self.given[slot] = _like(self.slots[slot], _handle(node, name))
         self.questions.other = known
         try:
             again = self._gradients()
@@ -858,6 +862,19 @@ class _Run:
             new = without_markers(Graph(), present)
             nodes = [[None if node is None else new[node] for node in one] for one in nodes]
         return nodes[0] == nodes[1]
+
+
+def _like(output: SymbolicTensor, make: Callable[[], Any]) -> Callable[[], Any]:
+    """What makes the cotangent of an output, which is complex where that is."""
+    if not isinstance(output, ComplexTensor):
+        return make
+
+    def made() -> Any:
+        found = make()
+        real = found is None or isinstance(found, ComplexTensor)
+        return found if real else ComplexTensor.of(found)
+
+    return made
 
 
 def _always(value: Any) -> Callable[[], Any]:

@@ -9,6 +9,7 @@ pairs, and what knows nothing of complex numbers gets an error.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from symgrad.errors import UnsupportedOpError
@@ -74,6 +75,17 @@ class ComplexTensor(SymbolicTensor):
         return "<symbolic complex numbers>"
 
 
+def real_of(tensor: SymbolicTensor) -> SymbolicTensor:
+    """What a node stands for: the pairs of complex numbers."""
+    return tensor.pairs if isinstance(tensor, ComplexTensor) else tensor
+
+
+def pairs_of(session: Session, parts: Sequence[Node]) -> Node:
+    """Two nodes of one shape as a node of pairs."""
+    lined = [session.reshape(one, (*one.shape, Dim.of(1))) for one in parts]
+    return concatenate(session, lined, parts[0].rank)
+
+
 def part_of(pairs: Node, place: int, session: Session) -> Node:
     """The real parts (0) or the imaginary ones (1) of a node of pairs."""
     axis = pairs.rank - 1
@@ -89,9 +101,8 @@ class Conjugate:
 
     def read(self, session: Session, whole: Node) -> Node:
         """The conjugates."""
-        parts = [part_of(whole, 0, session), session.apply("neg", part_of(whole, 1, session))]
-        lined = [session.reshape(one, (*one.shape, Dim.of(1))) for one in parts]
-        return concatenate(session, lined, whole.rank - 1)
+        imaginary = session.apply("neg", part_of(whole, 1, session))
+        return pairs_of(session, (part_of(whole, 0, session), imaginary))
 
     def write(self, session: Session, whole: Node, part: Node) -> Node:
         """The numbers whose conjugates are written."""

@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from symgrad.errors import Location, ProtocolError, ShapeError, counted
+from symgrad.frontend.complexes import ComplexTensor, pairs_of
 from symgrad.frontend.lift import broadcast_axes
 from symgrad.frontend.request import Argument, Request
 from symgrad.frontend.session import Session
 from symgrad.frontend.sizes import Shape
-from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.ir.dim import Dim
 from symgrad.ir.function import Gradient
 from symgrad.ir.graph import Node
@@ -59,6 +60,7 @@ def collect(
         _check(position, argument, value)
         node = inputs.get(argument.name)
         if node is not None and node.dtype.is_float:
+            value = _as_declared(session, argument, value)
             gradients.append(_gradient(session, argument.name, node, value))
         elif value is not None and argument.name not in session.surplus:
             session.surplus.append(argument.name)
@@ -98,6 +100,22 @@ def _check(position: int, argument: Argument, value: Any) -> None:
             "not a tensor",
             hint="return None there",
         )
+
+
+def _as_declared(session: Session, argument: Argument, value: Any) -> Any:
+    """Pairs for an argument of complex numbers.  Raises ProtocolError for those of a real one."""
+    declared = argument.spec is not None and argument.spec.complex
+    if isinstance(value, ComplexTensor):
+        if not declared:
+            raise ProtocolError(
+                f"the gradient of {argument.name!r} is complex, {argument.name} is real",
+                hint="return its real part",
+            )
+        return value.pairs
+    if not declared or value is None:
+        return value
+    zeros = session.expand(session.constant(0, value.node.dtype), value.node.shape)
+    return fresh(pairs_of(session, (value.node, zeros)))
 
 
 def _gradient(session: Session, name: str, input: Node, value: Any) -> Gradient:

@@ -23,10 +23,14 @@ OBJECTS = {("jax._src.custom_derivatives", "custom_vjp"): "symgrad.interop.jax"}
 
 
 class Given(NamedTuple):
-    """A tensor that a real call is given: nested lists of numbers, and its dtype by name."""
+    """A tensor that a real call is given: nested lists of numbers, and its dtype by name.
+
+    ``complex``: the last axis holds the two parts of complex numbers.
+    """
 
     value: Any
     dtype: str
+    complex: bool = False
 
 
 @dataclass(frozen=True)

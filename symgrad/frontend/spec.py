@@ -2,7 +2,7 @@
 
 In: text.  Out: ``TensorSpec``.
 
-    spec ::= dtype "[" dims "]" | dims          dtype: f32 f64 i64 i32 i16 i8 u8 bool
+    spec ::= dtype "[" dims "]" | dims          dtype: f32 f64 i64 i32 i16 i8 u8 bool c64 c128
     dims ::= dim*                               separated by blanks; none: a number of rank 0
     dim  ::= name | integer | expression        an expression has no blanks: n+1, 2*n, (n-1)//2
            | "*" name | "..."                   any number of axes; at most one of them
@@ -22,11 +22,26 @@ from typing import Any
 
 from symgrad.errors import SpecError
 from symgrad.ir.dim import Dim, Size
-from symgrad.ir.dtype import ALL, BY_NAME, BY_SHORT, LISTED, DType, bool_, int64, uint8
+from symgrad.ir.dtype import (
+    ALL,
+    BY_NAME,
+    BY_SHORT,
+    LISTED,
+    DType,
+    bool_,
+    float32,
+    float64,
+    int64,
+    uint8,
+)
 
 _TYPED = re.compile(r"^\s*(\w+)\s*\[(.*)\]\s*$", re.DOTALL)
 ANY_RANK = "batch"
 ANONYMOUS = "_"
+_COMPLEX = {
+    "complex": None, "c64": float32, "complex64": float32, "c128": float64, "complex128": float64,
+}  # fmt: skip
+"""The dtypes of the parts of complex numbers, by what these are called."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +49,14 @@ class TensorSpec:
     """The dtype (None: the default float) and sizes of a tensor.
 
     ``batch``: the name of axes of any number, None where there are none; they stand before
-    ``dims[position]``.
+    ``dims[position]``.  ``complex``: the last axis holds the two parts of complex numbers.
     """
 
     dims: tuple[Dim, ...]
     dtype: DType | None = None
     batch: str | None = None
     position: int = 0
+    complex: bool = False
 
     def with_batch_axes(self, axes: Iterable[Dim]) -> TensorSpec:
         """The spec with axes of these sizes for its batch axes; itself where it has none."""
@@ -72,24 +88,33 @@ class TensorSpec:
         return len(self.dims) - len({dim for dim in self.dims if dim.atom is not None})
 
     @property
+    def _kind(self) -> str:
+        """The dtype as it is written; empty for the default float."""
+        if self.complex:
+            return next(name for name, dtype in _COMPLEX.items() if dtype == self.dtype)
+        return self.dtype.short if self.dtype else ""
+
+    @property
     def _words(self) -> list[str]:
-        words = [str(dim).replace(" ", "") for dim in self.dims]
+        dims = self.dims[:-1] if self.complex else self.dims
+        words = [str(dim).replace(" ", "") for dim in dims]
         if self.batch is not None:
             words.insert(self.position, f"*{self.batch}")
         return words
 
     def __str__(self) -> str:
-        return f"{self.dtype.short if self.dtype else 'float'}[{' '.join(self._words)}]"
+        return f"{self._kind or 'float'}[{' '.join(self._words)}]"
 
     def of(self, name: str) -> str:
         """``i64 labels[n, m]``: an argument of this shape, in a sentence."""
-        return f"{f'{self.dtype.short} ' if self.dtype else ''}{name}[{', '.join(self._words)}]"
+        return f"{self._kind} {name}[{', '.join(self._words)}]".lstrip()
 
 
 def parse_spec(text: str) -> TensorSpec:
     """Read a spec.  Raises SpecError that says what is wrong and how it is written."""
     typed = _TYPED.match(text)
     dtype: DType | None = None
+    complex_ = typed is not None and typed[1] in _COMPLEX
     if typed:
         dtype = _dtype(typed.group(1), text)
         text = typed.group(2)
@@ -106,16 +131,20 @@ def parse_spec(text: str) -> TensorSpec:
         if not name.isidentifier():
             raise SpecError(f"{word!r} in {text!r} is not a name", hint='write "*batch n m"')
         batch, position = unicodedata.normalize("NFKC", name), len(dims)  # as Python reads names
-    return TensorSpec(tuple(dims), dtype, batch, position)
+    pair = (Dim.of(2),) if complex_ else ()
+    return TensorSpec((*dims, *pair), dtype, batch, position, complex_)
 
 
 def _dtype(name: str, text: str) -> DType | None:
     if name in ("float", "Float"):
         return None
+    if name in _COMPLEX:
+        return _COMPLEX[name]
     found = BY_SHORT.get(name) or BY_NAME.get(name)
     if found is None:
         raise SpecError(
-            f"{name!r} in {text!r} is not a dtype", hint=f"there are {', '.join(BY_SHORT)}"
+            f"{name!r} in {text!r} is not a dtype",
+            hint=f"there are {', '.join(BY_SHORT)}, c64, c128",
         )
     return found
 
@@ -213,6 +242,10 @@ def annotated_spec(annotation: Any, scope: dict[str, Any]) -> TensorSpec | None:
                 return parse_spec(extra)
         return annotated_spec(typing.get_args(annotation)[0], scope)
     if isinstance(getattr(annotation, "dim_str", None), str):
+        dtypes = getattr(annotation, "dtypes", ())
+        if dtypes and all(name in _COMPLEX for name in map(str, dtypes)):
+            kind = "complex" if len(dtypes) > 1 else str(dtypes[0])
+            return parse_spec(f"{kind}[{annotation.dim_str}]")
         return replace(parse_spec(annotation.dim_str), dtype=_jaxtyping_dtype(annotation))
     if typing.get_origin(annotation) is typing.Literal:
         return None
@@ -224,7 +257,7 @@ def annotated_spec(annotation: Any, scope: dict[str, Any]) -> TensorSpec | None:
 
 def _from_text(text: str, scope: dict[str, Any]) -> TensorSpec | None:
     name, bracket, _ = text.strip().partition("[")
-    if bracket and (name in BY_SHORT or name in BY_NAME):
+    if bracket and name in (*BY_SHORT, *BY_NAME, *_COMPLEX):
         return parse_spec(text)
     try:
         value = eval(text, scope)
@@ -262,8 +295,12 @@ def _unevaluated(text: str, *, postponed: bool) -> TensorSpec | None:
             name = part.value.attr if isinstance(part.value, ast.Attribute) else part.value
             kind = name.id if isinstance(name, ast.Name) else name
             *_, shape = part.slice.elts
-            if kind in _KINDS and isinstance(shape, ast.Constant) and isinstance(shape.value, str):
+            if not isinstance(shape, ast.Constant) or not isinstance(shape.value, str):
+                continue
+            if kind in _KINDS:
                 return replace(parse_spec(shape.value), dtype=_KINDS[kind])
+            if str(kind).lower() in _COMPLEX:
+                return parse_spec(f"{str(kind).lower()}[{shape.value}]")
     return None
 
 

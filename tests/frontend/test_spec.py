@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any, Optional
 
 import pytest
@@ -49,6 +50,21 @@ def test_what_is_printed_is_read(dims: list[Dim], dtype: Any, batch: bool, posit
 )
 def test_specs(text: str, dims: tuple[Dim, ...], dtype: Any) -> None:
     assert parse_spec(text) == TensorSpec(dims, dtype)
+
+
+@pytest.mark.parametrize(
+    ("text", "dtype"),
+    [("c64", float32), ("complex64", float32), ("c128", float64), ("complex", None)],
+)
+def test_complex_numbers_are_pairs(text: str, dtype: Any) -> None:
+    spec = parse_spec(f"{text}[n *batch m]")
+    assert spec == TensorSpec((N, M, Dim.of(2)), dtype, "batch", 1, complex=True)
+    assert parse_spec(str(spec)) == spec
+    assert spec.of("z").endswith(" z[n, *batch, m]")
+    plain = replace(spec, dims=(N, Dim.of(2)), batch=None, position=0)
+    assert annotated_spec(f"{text}[n]", {}) == plain
+    if text != "c64" and text != "c128":
+        assert annotated_spec(f'{text.capitalize()}[Tensor, "n"]', {}) == plain
 
 
 def test_any_number_of_axes() -> None:

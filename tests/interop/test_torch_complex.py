@@ -272,3 +272,130 @@ def test_pairs_that_do_not_lie_side_by_side_are_found() -> None:
     assert str(report.verdict) == "REFUTED"
     assert all(str(one.verdict) == "PROVED" for one in report.inputs.values())
     assert "sum().backward()" in str(report)
+
+
+# -- complex inputs and outputs
+
+
+class Complexes(FUNCTION):
+    """The product of complex numbers, elementwise."""
+
+    turned: Any = staticmethod(lambda w: w.conj())
+
+    @staticmethod
+    def forward(ctx: Any, z: Any, w: Any) -> Any:
+        ctx.save_for_backward(z, w)
+        return z * w
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        z, w = ctx.saved_tensors
+        return g * w.conj(), g * cls.turned(z)
+
+
+class Half(FUNCTION):
+    """One half of a transform, which the incoming gradient is the other half of."""
+
+    whole = torch.fft.ifft
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.n = x.shape[-1]
+        return torch.fft.rfft(x)
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        whole = torch.nn.functional.pad(g, (0, ctx.n - g.shape[-1]))
+        return cls.whole(whole, norm="forward").real
+
+
+class Spectral(FUNCTION):
+    """A layer with complex weights between transforms."""
+
+    twice = 2.0
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, w: Any) -> Any:
+        z = torch.fft.rfft(x)
+        ctx.save_for_backward(z, w)
+        ctx.n = x.shape[-1]
+        return torch.fft.irfft(z * w, n=ctx.n)
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        z, w = ctx.saved_tensors
+        by_g = torch.fft.rfft(g)
+        place = torch.arange(by_g.shape[-1])
+        times = torch.where((place == 0) | (2 * place == ctx.n), 1.0, cls.twice)
+        by_w = (by_g * z.conj() * times / ctx.n).sum(0)
+        return torch.fft.irfft(by_g * w.conj(), n=ctx.n), by_w
+
+
+class Square(FUNCTION):
+    """Of the absolute value, whose gradient is what torch says it is."""
+
+    scale = 2
+
+    @staticmethod
+    def forward(ctx: Any, z: Any) -> Any:
+        ctx.z = z
+        return (z * z.conj()).real
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        return cls.scale * g * ctx.z
+
+
+class Real(FUNCTION):
+    """Reals are the gradient of complex numbers, whose imaginary part is 0."""
+
+    scale: Any = 1
+
+    @staticmethod
+    def forward(ctx: Any, z: Any) -> Any:
+        return z.real.clone()
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        return cls.scale * g
+
+
+COMPLEX = {
+    Complexes: ("c64[n]", "complex[n]"), Half: ("b n",), Spectral: ("b n", "c64[n//2+1]"),
+    Square: ("c128[n m]",), Real: ("c64[n]",),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("cls", COMPLEX)
+def test_complex_inputs_and_outputs_are_pairs(cls: Any) -> None:
+    report = sg.verify(cls, *COMPLEX[cls], suggest=False, timeout=None)
+    assert str(report.verdict) == "PROVED"
+
+
+@pytest.mark.parametrize(
+    ("cls", "wrong"),
+    [
+        (Complexes, {"turned": staticmethod(_same)}), (Half, {"whole": torch.fft.fft}),
+        (Spectral, {"twice": 1.0}), (Square, {"scale": 1}), (Real, {"scale": 1j}),
+    ],
+)  # fmt: skip
+def test_a_wrong_gradient_of_theirs_is_refuted_by_torch(cls: Any, wrong: Any) -> None:
+    changed = type(cls.__name__, (cls,), wrong)
+    report = sg.verify(changed, *COMPLEX[cls], suggest=False, timeout=None)
+    assert str(report.verdict) == "REFUTED"
+    assert "confirmed in torch" in str(report)
+
+
+def test_torch_takes_no_complex_gradient_of_reals() -> None:
+    class Doubled(FUNCTION):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return (2 + 0j) * g
+
+    report = sg.verify(Doubled, "n", suggest=False, timeout=None)
+    assert str(report.verdict) == "REFUTED"
+    assert "run in torch: RuntimeError" in str(report)

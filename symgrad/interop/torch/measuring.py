@@ -113,7 +113,8 @@ class _Run:
         if not isinstance(value, Given):
             return value
         kind = getattr(torch, value.dtype)
-        return torch.tensor(value.value, dtype=self.dtype if kind.is_floating_point else kind)
+        made = torch.tensor(value.value, dtype=self.dtype if kind.is_floating_point else kind)
+        return torch.view_as_complex(made) if value.complex else made
 
     def apply(self, *args: Any) -> tuple[Any, ...]:
         """The outputs of the class, or of what it is declared to be meant for."""
@@ -153,8 +154,16 @@ class _Run:
 
 def _cotangent(given: Any, output: Any) -> Any:
     """The cotangent of an output; a number is expanded, as ``sum().backward()`` does it."""
+    if output.is_complex():
+        pairs = torch.tensor(given, dtype=torch.view_as_real(output.detach()).dtype)
+        return torch.view_as_complex(pairs)
     value = torch.tensor(given, dtype=output.dtype)
     return value.reshape(output.shape) if value.ndim else value.expand(output.shape)
+
+
+def _reals(tensor: Any) -> Any:
+    """A tensor as reals: complex numbers as pairs, in the same memory where it says so."""
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
 
 
 def _tensors(found: Any) -> tuple[Any, ...]:
@@ -313,7 +322,8 @@ def _gradient(
     values = run.values()
     leaves = {
         name: value.requires_grad_() for name, value in values.items()
-        if name in run.call.asked and isinstance(value, torch.Tensor) and value.is_floating_point()
+        if name in run.call.asked and isinstance(value, torch.Tensor)
+        and (value.is_floating_point() or value.is_complex())
     }  # fmt: skip
     passed = {name: leaves[name].clone() if name in leaves else values[name] for name in values}
     wanted = leaves.get(run.call.wanted)
@@ -338,7 +348,7 @@ def _gradient(
     )  # fmt: skip
     if found is None:
         return None if required else 0.0
-    return float(found[run.call.at])
+    return float(_reals(found)[run.call.at])
 
 
 def _is_padded(output: Any) -> bool:
@@ -360,7 +370,7 @@ def _is_padded(output: Any) -> bool:
 
 def _quotient(run: _Run) -> tuple[float, float]:
     """The derivative, and how wrong it may be; NaN where the quotients show none."""
-    here = float(run.values()[run.call.wanted][run.call.at])
+    here = float(_reals(run.values()[run.call.wanted])[run.call.at])
     try:
         with torch.no_grad(), _Roundings(run.dtype) as noted:
             found = by_quotients(lambda value: _outputs_at(run, value), here, stepwise=run.apart)
@@ -376,14 +386,14 @@ def _quotient(run: _Run) -> tuple[float, float]:
 def _outputs_at(run: _Run, value: float) -> tuple[list[Weighted], float]:
     """The outputs with one element moved, and where it then is."""
     values = run.values()
-    moved = values[run.call.wanted]
+    moved = _reals(values[run.call.wanted])
     moved[run.call.at] = value
     there = float(moved[run.call.at])
     pairs = run.cotangents(run.meant(*values.values()))
     return [
         Weighted(
-            output.detach().double().clone().numpy(), given.double().numpy(),
-            _ROUNDING.get(output.dtype, _ROUNDING[run.dtype]),
+            _reals(output.detach()).double().clone().numpy(), _reals(given).double().numpy(),
+            _ROUNDING.get(_reals(output.detach()).dtype, _ROUNDING[run.dtype]),
         )
         for output, given in pairs
     ], there  # fmt: skip
