@@ -129,6 +129,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
             raise ShapeError(
                 "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
                 f"{count} and channel size = {channels}.", location=here(),
+                equal=[(count, channels)] if source.ndim > 1 else (),
             )  # fmt: skip
         slope = slope.reshape(-1, *[1] * (source.ndim - 2))
     elif slope.ndim and not source.ndim:

@@ -120,14 +120,24 @@ def triangular_solve(
 
 @operation("solve", method=False)
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
-    """``A⁻¹ B``; a vector is a column."""
+    """``A⁻¹ B``; a vector is a column, and so is each of as many as there are matrices."""
     matrix, right = as_tensor(A), as_tensor(B)
     if not left:
         return matmul(right, inverse(matrix))
-    if right.ndim == matrix.ndim - 1:
+    if _is_vectors(matrix.node, right.node):
         found: Tensor = matmul(inverse(matrix), right.unsqueeze(-1)).squeeze(-1)
         return found
     return matmul(inverse(matrix), right)
+
+
+def _is_vectors(matrix: Node, right: Node) -> bool:
+    """Is it a vector, or one for each matrix, as torch decides?"""
+    if right.rank == 1:
+        return True
+    pairs = zip(right.shape, matrix.shape[:-1], strict=False)
+    return right.rank == matrix.rank - 1 and all(
+        current().truth(one, "==", other) for one, other in pairs
+    )
 
 
 @operation("pinverse")

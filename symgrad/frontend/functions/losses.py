@@ -102,8 +102,11 @@ def _of_pair(
     if weight is None:
         return loss(*pair, *parameters, reduction)
     weights = as_tensor(weight)
-    if weights.node.shape != as_tensor(input).node.shape:
-        raise ShapeError("Weights and input must have the same size.", location=here())
+    if weights.node.shape != (wanted := as_tensor(input).node.shape):
+        raise ShapeError(
+            "Weights and input must have the same size.", location=here(),
+            equal=_pairs(wanted, weights.node.shape),
+        )  # fmt: skip
     return _weighted(loss(*pair, *parameters, "none"), weights, reduction, share)
 
 
@@ -257,8 +260,18 @@ def _must_match(input: Any, target: Any, words: str) -> tuple[Tensor, Tensor]:
     first, second = as_tensor(input), as_tensor(target)
     if first.node.shape != second.node.shape:
         words = words.format(target=size_text(second.shape), input=size_text(first.shape))
-        raise ShapeError(words, location=here())
+        raise ShapeError(words, location=here(), equal=_pairs(first.node.shape, second.node.shape))
     return first, second
+
+
+def _each_weighted(losses: Tensor, weight: Any) -> Tensor:
+    """Losses with weights, which torch broadcasts to their shape.  Raises ShapeError."""
+    found = mul(losses, weight)
+    if found.node.shape != losses.node.shape:
+        whole, own = size_text(found.shape), size_text(losses.shape)
+        said = f"output with shape {own} doesn't match the broadcast shape {whole}"
+        raise ShapeError(said, location=here(), equal=_pairs(found.node.shape, losses.node.shape))
+    return found
 
 
 @assume(x="(0, 1)")
@@ -301,7 +314,7 @@ def binary_cross_entropy(
     _one_float_dtype(*pair, "binary_cross_entropy")
     if weight is None:
         return _binary_cross_entropy(*pair, reduction)
-    return _reduced(mul(_binary_cross_entropy(*pair, "none"), weight), reduction)
+    return _reduced(_each_weighted(_binary_cross_entropy(*pair, "none"), weight), reduction)
 
 
 @backward_of("binary_cross_entropy_with_logits")
@@ -331,12 +344,12 @@ def binary_cross_entropy_with_logits(
         words = f"result type {x.dtype.scalar_type} can't be cast to the desired output type "
         _no_integers(words + "{kind}", t)
     if pos_weight is not None:
-        scale = add(mul(sub(pos_weight, 1), t), 1)
+        scale = add(_each_weighted(t, sub(pos_weight, 1)), 1)
         losses = sub(mul(sub(1, t), x), mul(scale, elementwise("log_sigmoid", x)))
     else:
         losses = _with_logits(x, t, reduction if weight is None else "none")
     if weight is not None:
-        losses = mul(losses, weight)
+        losses = _each_weighted(losses, weight)
     if weight is not None or pos_weight is not None:
         losses = _reduced(losses, reduction)
     narrow = t.dtype.is_float and losses.dtype == x.dtype != t.dtype

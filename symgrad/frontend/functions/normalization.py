@@ -133,11 +133,13 @@ def _last_axes(input: Tensor, normalized_shape: Any) -> tuple[int, ...]:
         raise refused("layer_norm", "normalized_shape", "tuple of ints", normalized_shape)
     given = normalized_shape
     wanted = tuple(map(as_dim, given))
-    if not wanted or input.node.shape[max(input.ndim - len(wanted), 0) :] != wanted:
+    found = input.node.shape[max(input.ndim - len(wanted), 0) :]
+    if not wanted or found != wanted:
         words = ", ".join(str(size) for size in ("*", *given))
+        equal = zip(found, wanted, strict=True) if len(found) == len(wanted) else ()
         raise ShapeError(
             f"Given normalized_shape={list(given)}, expected input with shape [{words}], but got "
-            f"input of size{list(input.shape)}", location=here(),
+            f"input of size{list(input.shape)}", location=here(), equal=equal,
         )  # fmt: skip
     return tuple(range(-len(wanted), 0))
 

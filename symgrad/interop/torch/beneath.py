@@ -222,6 +222,14 @@ def _convolution_backward(
     return by_input, by_weight, bias
 
 
+def _erfcx(self: Any) -> Any:
+    return FUNCTIONS["exp"](self * self) * FUNCTIONS["erfc"](self)
+
+
+def _ndtr(self: Any) -> Any:
+    return FUNCTIONS["erfc"](-self / self.new_full((), 2.0).sqrt()) / 2
+
+
 def guarded(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     """A method of traced tensors, called as the trace in progress calls the operation of a name."""
     return lambda *args, **kwargs: current().call(name, method, args, kwargs)
@@ -244,6 +252,9 @@ _OWN: dict[str, Callable[..., Any]] = {
     "convolution_backward": _convolution_backward,
     "embedding": _embedding,
     "native_layer_norm": _layer_norm,
+    "special_erfcx": _erfcx,
+    "special_ndtr": _ndtr,
+    "special_log_ndtr": lambda self: FUNCTIONS["log"](_ndtr(self)),
     "lift_fresh": lambda self: self,
     "lift": lambda self: self,
     "linalg_vector_norm": lambda *args, **kwargs: FUNCTIONS["linalg"].vector_norm(*args, **kwargs),
