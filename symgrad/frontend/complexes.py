@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from symgrad.errors import UnsupportedOpError
 from symgrad.frontend.caller import here
 from symgrad.frontend.questions import note_limit
-from symgrad.frontend.session import Session
+from symgrad.frontend.session import Session, current
 from symgrad.frontend.sizes import Shape
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.frontend.unsupported import IN_PARTS
@@ -31,6 +31,7 @@ class ComplexTensor(SymbolicTensor):
     @classmethod
     def of(cls, pairs: SymbolicTensor) -> ComplexTensor:
         """The complex numbers that lie along the last axis of a tensor, in its memory."""
+        refuse_any_rank()
         found: ComplexTensor = pairs.again(cls)
         return found
 
@@ -73,6 +74,15 @@ class ComplexTensor(SymbolicTensor):
 
     def __repr__(self) -> str:
         return "<symbolic complex numbers>"
+
+
+def refuse_any_rank() -> None:
+    """Raises UnsupportedOpError where numbers of axes are symbols."""
+    if type(current()) is not Session:
+        raise note_limit(UnsupportedOpError(
+            "complex numbers are not traced for any number of axes", location=here(),
+            hint="ranks are judged one by one",
+        ))  # fmt: skip
 
 
 def real_of(tensor: SymbolicTensor) -> SymbolicTensor:

@@ -104,7 +104,7 @@ REFUSED = {
     "storage": "x.untyped_storage(); return x",
     "array": "x.numpy(); return x",
     "value of a number": "return x * round(x.sum().item())",
-    "complex": "return torch.complex(x, x).tanh().real",
+    "complex": "return torch.complex(x, x).atan().real",
 }
 
 

@@ -149,6 +149,45 @@ def _log(input: ComplexTensor) -> ComplexTensor:
     return paired(sg.log(_abs(input)), _angle(input), input)
 
 
+@operation("sqrt")
+def _sqrt(input: ComplexTensor) -> ComplexTensor:
+    return _polar(sg.sqrt(_abs(input)), _angle(input) / 2)
+
+
+@operation("sgn")
+def _sgn(input: ComplexTensor) -> ComplexTensor:
+    size = _abs(input)
+    return _div(input, sg.where(size == 0, 1, size))
+
+
+def _turned(value: ComplexTensor) -> ComplexTensor:
+    """It times i: sines are hyperbolic there."""
+    real, imaginary = parts(value)
+    return paired(-imaginary, real, value)
+
+
+@operation("sinh")
+def _sinh(input: ComplexTensor) -> ComplexTensor:
+    real, turn = parts(input)
+    return paired(sg.sinh(real) * sg.cos(turn), sg.cosh(real) * sg.sin(turn), input)
+
+
+@operation("cosh")
+def _cosh(input: ComplexTensor) -> ComplexTensor:
+    real, turn = parts(input)
+    return paired(sg.cosh(real) * sg.cos(turn), sg.sinh(real) * sg.sin(turn), input)
+
+
+@operation("tanh")
+def _tanh(input: ComplexTensor) -> ComplexTensor:
+    return _div(_sinh(input), _cosh(input))
+
+
+operation("sin")(lambda input: -_turned(_sinh(_turned(input))))
+operation("cos")(lambda input: _cosh(_turned(input)))
+operation("sigmoid", "expit", "special_expit")(lambda input: _div(1.0, _add(_exp(_neg(input)), 1)))
+
+
 def _reflected(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     return lambda input, other: function(other, input)
 
@@ -168,6 +207,12 @@ def _matmul(input: Any, other: Any) -> ComplexTensor:
 
 
 operation("__rmatmul__")(_reflected(_matmul))
+
+
+@operation("linear")
+def _linear(input: Any, weight: Any, bias: Any = None) -> ComplexTensor:
+    found = _matmul(input, each(lambda part: part.t(), weight))
+    return found if bias is None else _add(found, bias)
 
 
 @operation("vdot")

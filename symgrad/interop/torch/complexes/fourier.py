@@ -29,6 +29,7 @@ from symgrad.interop.torch.complexes.table import (
     parts,
     refused,
 )
+from symgrad.interop.torch.dtypes import ours
 from symgrad.ir.dim import Dim, minimum
 
 FORWARD, INVERSE = -1, 1
@@ -181,6 +182,24 @@ _of_several("fft", _whole, FORWARD)
 _of_several("ifft", _whole, INVERSE)
 _of_several("rfft", _to_half, FORWARD)
 _of_several("irfft", _from_half, INVERSE)
+
+
+def _frequencies(name: str, *, half: bool) -> None:
+    def places(
+        n: Any, d: float = 1.0, *, dtype: Any = None, device: Any = None, layout: Any = None,
+        requires_grad: bool = False,
+    ) -> Any:  # fmt: skip
+        kind = current().dtype if dtype is None else ours(dtype)
+        if half:
+            return sg.arange(n // 2 + 1, dtype=kind) / (n * d)
+        place = sg.arange(n)
+        return sg.where(2 * place < n, place, place - n).to(kind) / (n * d)
+
+    operation(f"fft_{name}", of_reals=True)(places)
+
+
+_frequencies("fftfreq", half=False)
+_frequencies("rfftfreq", half=True)
 
 
 def _shifted(name: str, *, centre_first: bool) -> None:

@@ -13,10 +13,10 @@ import torch
 
 from symgrad.errors import SymgradError, UnsupportedOpError
 from symgrad.frontend.caller import here
-from symgrad.frontend.complexes import ComplexTensor, part_of
+from symgrad.frontend.complexes import ComplexTensor, part_of, refuse_any_rank
 from symgrad.frontend.lift import aligned, result_dtype
 from symgrad.frontend.questions import note_limit
-from symgrad.frontend.session import Session, current
+from symgrad.frontend.session import current
 from symgrad.frontend.table import functions as sg
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.frontend.unsupported import IN_PARTS, missing_op
@@ -51,8 +51,7 @@ def _is_complex(value: Any) -> bool:
 
 def operation_of(name: str) -> Callable[..., Any]:
     """The function of a name.  Raises MissingOperationError."""
-    if type(current()) is not Session:
-        raise refused("complex numbers of any number of axes are not traced")
+    refuse_any_rank()
     if name not in _OPERATIONS:
         raise note_limit(missing_op(f"{name.removeprefix('get_')} of complex numbers", here()))
     return _OPERATIONS[name]
