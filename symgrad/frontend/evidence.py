@@ -203,7 +203,8 @@ _JOINING = ("cat", "concat", "concatenate", "stack", "hstack", "vstack", "dstack
 def listed(function: AnyFunction) -> tuple[str, ...]:
     """The arguments without a gradient that are lists of tensors: joined, or saved one by one.
 
-    What is an index has rows.
+    What is an index has rows.  What forward only keeps has items that are gradients where backward
+    returns these: ``*(k * g for k in ctx.slopes)``.
     """
     tree = syntax_of(function)
     apart: dict[str, str] = {}
@@ -221,8 +222,44 @@ def listed(function: AnyFunction) -> tuple[str, ...]:
             indices |= _indices(node)
             found |= {_text(one) for one in node.args[:1] if _called(node) in _JOINING}
     found |= {apart.get(name, "") for name in saved_names(function) - indices}
+    found |= _returned_items(tree, [one.name for one in parameters(function)])
     found &= _without_gradient(function, tree) - indices
     return tuple(one.name for one in parameters(function) if one.name in found)
+
+
+def _returned_items(tree: ast.AST, names: Sequence[str]) -> set[str]:
+    """The arguments that forward only keeps, and of which backward returns items."""
+    kept, read, found = _kept_attributes(tree, names), Counter[str](), set[str]()
+    for method in ast.iter_child_nodes(tree):
+        if getattr(method, "name", "") == "forward":
+            read.update(one.id for one in ast.walk(method)
+                        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load))  # fmt: skip
+        elif getattr(method, "name", "") == "backward":
+            found |= {
+                kept.get(_text(_of_items(one)), "") for returned in ast.walk(method)
+                if isinstance(returned, ast.Return) for one in _sequences(returned.value)
+            }  # fmt: skip
+    return {name for name in found if read[name] == 1}
+
+
+def _sequences(value: ast.expr | None) -> Iterator[ast.expr]:
+    """What makes several of the gradients returned: ``(None, *xs)``, ``(None,) + xs``."""
+    if isinstance(value, ast.Tuple):
+        yield from (one.value for one in value.elts if isinstance(one, ast.Starred))
+    elif isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
+        for one in (value.left, value.right):
+            inner = list(_sequences(one))
+            whole = isinstance(value.left, (ast.Tuple, ast.BinOp)) and one is value.right
+            yield from inner or ([one] if whole else [])
+
+
+def _of_items(value: ast.expr) -> ast.expr:
+    """What the items of a sequence are made of: ``xs`` of ``tuple(k * x for x in xs)``."""
+    if isinstance(value, ast.Call) and _called(value) in ("tuple", "list") and value.args:
+        value = value.args[0]
+    if isinstance(value, (ast.GeneratorExp, ast.ListComp)):
+        return value.generators[0].iter
+    return value
 
 
 def _called(node: ast.Call) -> str:
@@ -608,7 +645,10 @@ def _without_gradient(function: AnyFunction, tree: ast.AST) -> set[str]:
         if isinstance(node, ast.FunctionDef) and node.name == "backward":
             for one in ast.walk(node):
                 if isinstance(one, ast.Return):
-                    parts = one.value.elts if isinstance(one.value, ast.Tuple) else []
+                    first = one.value
+                    while isinstance(first, ast.BinOp):  # (None, None) + gradients
+                        first = first.left
+                    parts = first.elts if isinstance(first, ast.Tuple) else []
                     none = {
                         name for name, part in zip(names[1:], parts[1:], strict=False)
                         if isinstance(part, ast.Constant) and part.value is None

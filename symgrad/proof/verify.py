@@ -960,7 +960,7 @@ def _of_case(
         return ()
     found = [*outcome.conditions, *_kinks([one], name, outcome.conditions)]
     known = distinct(printed)
-    return distinct([*known, *found])[len(known) :]
+    return tuple(one for one in distinct([*known, *found]) if one not in known)
 
 
 def _kinks(

@@ -107,7 +107,35 @@ class Joined(Starred):
         return g * torch.cat(ctx.xs).sum(), None
 
 
-@pytest.mark.parametrize("function", [Annotated, Starred, Parts, Joined])
+class Slopes(Function):
+    """Forward only keeps xs, whose items are gradients."""
+
+    @staticmethod
+    def forward(ctx: Any, value: Any, xs: Any, *inputs: Any) -> Any:
+        ctx.xs = xs
+        return value
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return (None, None) + tuple(x * g for x in ctx.xs)  # noqa: RUF005
+
+
+class SlopesUnscaled(Slopes):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return (None, None) + ctx.xs  # noqa: RUF005
+
+
+class SlopesStarred(Slopes):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return (None, None, *[x * g for x in ctx.xs])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [Annotated, Starred, Parts, Joined, Slopes, SlopesUnscaled, SlopesStarred],
+)
 def test_a_list_of_tensors_is_refused(function: Any) -> None:
     with pytest.raises(SpecError, match="xs is a list of tensors") as error:
         sg.verify(function, suggest=False)
@@ -164,3 +192,27 @@ def test_what_else_has_items(function: Any) -> None:
 
 def test_what_is_joined_with_another_is_a_tensor() -> None:
     assert "mask" in str(sg.verify(Beside, suggest=False))
+
+
+class Kept(Function):
+    """A number that forward only keeps is no list."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, scale: Any) -> Any:
+        ctx.scale = scale
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * ctx.scale, None
+
+
+class KeptAndAdded(Kept):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g + 0 * ctx.scale, None
+
+
+@pytest.mark.parametrize(("function", "verdict"), [(Kept, sg.SURROGATE), (KeptAndAdded, sg.PROVED)])
+def test_a_number_that_is_kept_is_judged(function: Any, verdict: Any) -> None:
+    assert sg.verify(function, suggest=False).verdict == verdict

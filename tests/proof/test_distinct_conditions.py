@@ -47,6 +47,30 @@ def test_other_sets_are_left_out_beside_it(codes: tuple[str, str]) -> None:
     assert len(distinct(excepted(*codes))) == 2
 
 
+def supposed(code: str) -> Condition:
+    return Condition("domain", code, code=code)
+
+
+@pytest.mark.parametrize("code", ["x * x > 1", "1 < x * x", "x * x - 1 != 0", "-(x * x) < -1"])
+@pytest.mark.parametrize("first", [True, False])
+def test_what_is_supposed_not_to_be_is_not_left_out_again(code: str, first: bool) -> None:
+    kink = Condition("kink", "x * x == 1", code="x * x == 1")
+    both = [supposed(code), kink]
+    assert distinct(both if first else both[::-1]) == (both[0],)
+
+
+@pytest.mark.parametrize("code", ["x * x >= 1", "x * x > 2", "x > 1", "y * y > 1", "x * x == 1"])
+def test_what_is_supposed_besides_leaves_it_out(code: str) -> None:
+    kink = Condition("kink", "x * x == 1", code="x * x == 1")
+    assert distinct([supposed(code), kink]) == (supposed(code), kink)
+
+
+def test_of_other_indices_it_is_left_out() -> None:
+    one = Condition("domain", "i", code="x[i] > 0", indices=(("i", "n"),))
+    other = Condition("kink", "j", code="x[i] == 0", indices=(("i", "m"),))
+    assert distinct([one, other]) == (one, other)
+
+
 def test_of_two_indices_each_has_its_set() -> None:
     one = Condition("null set", "i", code="x[i] == 0", indices=(("i", "n"),))
     other = Condition("null set", "j", code="x[i] == 0", indices=(("i", "m"),))

@@ -12,6 +12,8 @@ import symgrad as sg
 from benchmarks.chains import perceptron
 from symgrad.frontend.trace import trace_request
 from symgrad.proof.judge.decide import proving
+from symgrad.proof.judge.equality import Equality
+from symgrad.proof.judge.prove import Prover
 from symgrad.proof.judge.steps import Steps
 from symgrad.proof.verify import subject_of
 from symgrad.shapes import requested
@@ -241,6 +243,41 @@ def hyperbolic(slip: str = "", *, clamped: bool = False) -> Written:
             return g * slope(u, v, su, sv, distance), g * slope(v, u, sv, su, distance)
 
     return Distance
+
+
+def recomputed(rounds: int) -> Written:
+    """Backward goes through forward again, and asks for the gradient."""
+    forward = sinkhorn(rounds).forward
+
+    class Nothing:
+        def save_for_backward(self, *kept: Any) -> None:
+            pass
+
+    class Recomputed(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return forward(Nothing(), x)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return sg.vjp(lambda x: forward(Nothing(), x), x)[1](g)[0]
+
+    return Recomputed
+
+
+def test_what_is_made_by_the_records_is_proved_by_steps_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def taken(*_: Any) -> Equality:
+        raise AssertionError("something else was tried first")
+
+    for stage in ("_by_near_pieces_soon", "_by_near_pieces", "_by_pieces", "_cut", "_whole"):
+        monkeypatch.setattr(Prover, stage, taken)
+    report = sg.verify(recomputed(3), "n m", suggest=False)
+    assert report.verdict == "PROVED", str(report)
+    assert "0 equal nodes" in str(report)
 
 
 @pytest.mark.slow

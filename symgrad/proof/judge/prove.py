@@ -20,7 +20,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 
 from symgrad import deadline
 from symgrad.budgets import (
@@ -62,7 +64,6 @@ class Prover:
         """Was the last proof one by pieces?  Then the next one is likely to be."""
         self._pieces: dict[bool, Pieces] = {}
         self._answers = Answers()
-        self._steps: Steps | None = None
 
     @property
     def deep(self) -> bool:
@@ -79,8 +80,9 @@ class Prover:
         near = ("piece by piece", self._by_near_pieces)
         unfolded = [cut, whole] if self.contractions else [whole]
         deep = self.deep or self.in_pieces
-        first = ("piece by piece", self._by_near_pieces_soon)
-        quick = [first, steps, near, pieces, unfolded[0]] if deep else [*unfolded, steps, pieces]
+        soon = ("piece by piece", self._by_near_pieces_soon)
+        first = [steps] if deep and self._is_adjoint(name) else [soon, steps]
+        quick = [*first, near, pieces, unfolded[0]] if deep else [*unfolded, steps, pieces]
         reasons = []
         exhausted = set()
         for label, stage in quick:
@@ -122,9 +124,18 @@ class Prover:
         return self.equal(self.goal(name, self.atoms, budget))
 
     def _by_steps(self, name: str, _: int | None) -> Equality:
-        if self._steps is None:
-            self._steps = Steps(self.subject, self.equal, self.atoms, self.facts)
-        return self._steps.prove(name)
+        return self._in_steps.prove(name)
+
+    @cached_property
+    def _in_steps(self) -> Steps:
+        return Steps(self.subject, self.equal, self.atoms, self.facts)
+
+    def _is_adjoint(self, name: str) -> bool:
+        """Is the gradient the very node that the steps prove, as of autograd within backward?"""
+        with suppress(SymgradError):
+            own = self._in_steps.adjoints.get(self.subject.by_name[name])
+            return own is self.subject.gradients[name]
+        return False
 
     def _by_near_pieces_soon(self, name: str, budget: int | None) -> Equality:
         """As far as a part of the time goes: step by step may be faster."""

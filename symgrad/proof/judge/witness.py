@@ -14,7 +14,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
+from functools import cache
 from typing import Any
 
 import mpmath
@@ -165,12 +165,17 @@ def vanishes_in_part(
     needed = [one for one in required if one.relation in _HOLDS]
     own = {name for node in inputs for size in node.shape for name in size.sizes}
     sizes = next(_size_choices(sorted(own.union(_size_names(base, facts))), facts))
-    computed = partial(_computed, cut, Evaluator([*cut.values()]), sizes)
+    sorts, program = _sorts_in(base), Evaluator([*cut.values()])
+
+    @cache
+    def drawn(seed: int) -> Drawn:
+        return _computed(cut, program, sizes, Elements(facts, sizes, seed, sorts))
+
     free = sorted(base.free, key=lambda v: v.key)
     saved, mpmath.iv.dps = mpmath.iv.dps, DIGITS
     try:
         return any(
-            _is_mixed(base, needed, facts, sizes, dict(zip(free, position, strict=True)), computed)
+            _is_mixed(base, needed, sizes, dict(zip(free, position, strict=True)), drawn)
             for position in _positions(free, sizes, facts, None)[:ZERO_POSITIONS]
         )
     finally:
@@ -187,14 +192,14 @@ _HOLDS: dict[str, Callable[[Any], bool]] = {
 
 
 def _is_mixed(
-    base: Poly, needed: Sequence[Requirement], facts: Facts, sizes: dict[str, int],
-    indices: dict[Atom, int], computed: Callable[[Elements], Drawn],
+    base: Poly, needed: Sequence[Requirement], sizes: dict[str, int], indices: dict[Atom, int],
+    drawn: Callable[[int], Drawn],
 ) -> bool:  # fmt: skip
-    sorts, seen = _sorts_in(base), set[bool]()
+    """``drawn``: the elements of a seed."""
+    seen = set[bool]()
     for seed in range(ZERO_TRIES):
         try:
-            elements = computed(Elements(facts, sizes, seed, sorts))
-            point = Evaluation(sizes, elements, indices, Enclosure())
+            point = Evaluation(sizes, drawn(seed), indices, Enclosure())
             zero = 0 in mpmath.iv.mpf(point.value(base))
             if zero and not all(_may_hold(one, point) for one in needed):
                 continue

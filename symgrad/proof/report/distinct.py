@@ -22,10 +22,16 @@ _NUMBER = ""  # the term of a plain number
 
 
 def distinct(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
-    """The conditions without those that leave out what another one does, or nothing at all."""
+    """The conditions without those that leave out what another one does, or nothing at all.
+
+    Where ``a > b`` is supposed, ``a == b`` is left out already.
+    """
     found: list[Condition] = []
-    known: set[object] = set()
-    for one in dict.fromkeys(conditions):
+    every = [*dict.fromkeys(conditions)]
+    known: set[object] = {
+        key for one in every if not one.excepted and (key := _ends(one, _STRICT)) is not None
+    }
+    for one in every:
         left_out = _left_out(one) if one.excepted else None
         if left_out is not None:
             if left_out in known or not left_out[0]:
@@ -63,11 +69,23 @@ def _put(code: str, values: Mapping[str, float]) -> str:
 
 def _left_out(condition: Condition) -> tuple[frozenset[tuple[str, Fraction]], object] | None:
     """A key of the set ``a == b`` that a condition names; an empty sum for no points at all."""
+    return _ends(condition, (ast.Eq,))
+
+
+_STRICT = (ast.Gt, ast.Lt, ast.NotEq)
+
+
+def _ends(
+    condition: Condition, relations: tuple[type[ast.cmpop], ...]
+) -> tuple[frozenset[tuple[str, Fraction]], object] | None:
+    """The key of ``a == b`` for a condition that compares a and b in one of these ways."""
     try:
         tree = ast.parse(condition.code, mode="eval").body
     except SyntaxError:
         return None
-    if not isinstance(tree, ast.Compare) or [type(one) for one in tree.ops] != [ast.Eq]:
+    if not isinstance(tree, ast.Compare) or len(tree.ops) > 1:
+        return None
+    if not isinstance(tree.ops[0], relations):
         return None
     terms = _added(_sum(tree.left), _sum(tree.comparators[0]), -1)
     if terms is None:
