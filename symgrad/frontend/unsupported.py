@@ -36,7 +36,7 @@ IN_PARTS = (
 """What to do where complex numbers are computed with."""
 _AUTOGRAD = _words("backward register_hook retain_grad retains_grad grad_mode")
 _OTHER = _words(
-    "adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d affine_grid "
+    "affine_grid "
     "affine_grid_generator alpha_dropout alpha_dropout_ apply_ as_strided as_strided_ "
     "as_strided_scatter as_subclass bartlett_window binomial "
     "blackman_window "
@@ -60,7 +60,7 @@ _OTHER = _words(
     "q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point "
     "qscheme range record_stream register_post_accumulate_grad_hook reinforce renorm "
     "renorm_ resize resize_ resize_as resize_as_ resize_as_sparse_ "
-    "row_indices row_stack rrelu rrelu_ saddmm selu_ set_ "
+    "row_indices row_stack rrelu_ saddmm selu_ set_ "
     "share_memory_ slice_inverse smm solve sparse_dim "
     "sparse_mask sparse_resize_ sparse_resize_and_clear_ spmm sspaddmm storage "
     "storage_offset storage_type stride svd_lowrank swapaxes_ swapdims_ symeig threshold_ "

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from symgrad.errors import ShapeError
+from symgrad.errors import ShapeError, UnsupportedOpError
 from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import finfo
 from symgrad.frontend.function import backward_of, own_backward
@@ -88,6 +88,20 @@ def hardtanh(
 def relu6(input: Any, inplace: bool = False) -> Tensor:
     """``clamp(x, 0, 6)``; its derivative at both ends is 0."""
     return hardtanh(input, 0.0, 6.0, inplace)
+
+
+@operation("rrelu", method=False)
+def rrelu(
+    input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False,
+    inplace: bool = False,
+) -> Tensor:  # fmt: skip
+    """``leaky_relu`` with the mean of the slopes that training would draw from."""
+    if training:
+        raise UnsupportedOpError(
+            "rrelu draws random numbers", location=here(),
+            hint="draw outside, and pass the draw as an input",
+        )  # fmt: skip
+    return leaky_relu(input, (lower + upper) / 2, inplace)
 
 
 @backward_of("leaky_relu")
@@ -450,6 +464,14 @@ def xlogy(input: Any, other: Any) -> Tensor:
     infinite = logical_or(elementwise("le", other, 0), elementwise("eq", other, float("inf")))
     nothing = logical_and(elementwise("eq", input, 0), infinite)
     return mul(input, elementwise("log", where(nothing, 1.0, other)))
+
+
+@operation("xlog1py", method=False, elementwise=True)
+def xlog1py(input: Any, other: Any) -> Tensor:
+    """``x log(1 + y)``, 0 where x is 0."""
+    infinite = logical_or(elementwise("le", other, -1), elementwise("eq", other, float("inf")))
+    nothing = logical_and(elementwise("eq", input, 0), infinite)
+    return mul(input, elementwise("log1p", where(nothing, 0.0, other)))
 
 
 @operation("entr", method=False, elementwise=True)

@@ -57,8 +57,21 @@ def _keeping_integers(op: str) -> Callable[[Any], Tensor]:
     return call
 
 
-for _op in ("floor", "ceil", "round", "trunc"):
+for _op in ("floor", "ceil", "trunc"):
     operation(_op, *(("fix",) if _op == "trunc" else ()), inplace=True)(_keeping_integers(_op))
+
+
+@operation("round", inplace=True)
+def round(input: Any, *, decimals: int = 0) -> Tensor:
+    """The nearest multiple of ``10 ** -decimals``, the even one of two; integers stay."""
+    if decimals == 0 or not as_tensor(input).dtype.is_float:
+        return _nearest(input)
+    scale = 10.0 ** abs(decimals)
+    inner, outer = ("mul", "div") if decimals > 0 else ("div", "mul")
+    return elementwise(outer, _nearest(elementwise(inner, input, scale)), scale)
+
+
+_nearest = _keeping_integers("round")
 
 
 @operation("abs", "absolute", inplace=True, elementwise=True)

@@ -5,6 +5,7 @@ In: tensors (batch, channel, places); the batch may be missing.  Out: tensors.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -91,28 +92,35 @@ def _average(count: int) -> Callable[..., Tensor]:
     return call
 
 
+def _equal_windows(name: str, shape: Dims, output_size: Any) -> list[tuple[Dim, Dim]]:
+    """How many windows fill each axis, and their size.  Raises ShapeError for unequal ones."""
+    several = isinstance(output_size, (list, tuple))
+    found = []
+    for whole, wanted in zip(shape, output_size if several else (output_size,) * len(shape),
+                             strict=True):  # fmt: skip
+        parts = whole if wanted is None else as_dim(wanted)
+        each = whole.exact_quotient(parts)
+        if each is None:
+            number = parts.constant
+            raise ShapeError(
+                f"{name}: {as_size(parts)} windows of one size do not fill an axis of "
+                f"{as_size(whole)}", location=here(),
+                multiple=None if number is None else (whole, number), uneven=True,
+            )  # fmt: skip
+        found.append((parts, each))
+    return found
+
+
 def _adaptive(count: int) -> Callable[..., Tensor]:
     name = f"adaptive_avg_pool{count}d"
 
     def call(input: Tensor, output_size: Any) -> Tensor:
         node, added = with_batch(name, as_tensor(input).node, count)
         _floats(name, node, False)
-        given = output_size if isinstance(output_size, (list, tuple)) else (output_size,) * count
-        shape, axes = list(node.shape[:2]), []
-        for whole, wanted in zip(node.shape[2:], given, strict=True):
-            parts = whole if wanted is None else as_dim(wanted)
-            each = whole.exact_quotient(parts)
-            if each is None:
-                number = parts.constant
-                raise ShapeError(
-                    f"{name}: {as_size(parts)} windows of one size do not fill an axis of "
-                    f"{as_size(whole)}", location=here(),
-                    multiple=None if number is None else (whole, number), uneven=True,
-                )  # fmt: skip
-            shape += [parts, each]
-            axes.append(len(shape) - 1)
-        lined = current().reshape(node, shape)
-        return without_batch(mean(fresh(lined), tuple(axes)).node, added)
+        pairs = _equal_windows(name, node.shape[2:], output_size)
+        lined = current().reshape(node, (*node.shape[:2], *itertools.chain(*pairs)))
+        axes = tuple(range(3, 3 + 2 * count, 2))
+        return without_batch(mean(fresh(lined), axes).node, added)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"The means of as many windows as are asked for, along {count} axes."
@@ -130,9 +138,11 @@ def _greatest(count: int, indexed: bool) -> Callable[..., Any]:
         ceil_mode: bool = False, return_indices: bool = indexed,
     ) -> Any:  # fmt: skip
         node, added = with_batch(name, as_tensor(input).node, count)
-        _floats(name, node, ceil_mode)
+        _floats(name, node, False)
         session, window = current(), _window(kernel_size, stride, dilation, count)
         edges = _edges(padding, window)
+        if ceil_mode:
+            edges = _with_the_last(name, edges, window)
         wide = padded(session, node, edges, -math.inf)
         places = positions(wide, window)
         if not return_indices:
@@ -152,6 +162,63 @@ def _greatest(count: int, indexed: bool) -> Callable[..., Any]:
     call.__name__ = call.__qualname__ = f"{name}_with_indices" if indexed else name
     call.__doc__ = f"The greatest of what lies under a window, along {count} axes."
     return call
+
+
+def _with_the_last(
+    name: str, edges: Sequence[tuple[int, int]], window: Window
+) -> list[tuple[int, int]]:  # fmt: skip
+    """Edges with which a last window has room that begins inside and ends outside."""
+    found = []
+    for (low, high), size, step, gap in zip(
+        edges, window.sizes, window.steps, window.gaps, strict=True
+    ):
+        if low + step > ((size.constant or 0) - 1) * gap + 1:
+            raise UnsupportedOpError(
+                f"{name} has no ceil_mode where a window may begin in the padding", location=here()
+            )
+        found.append((low, high + step - 1))
+    return found
+
+
+def _greatest_of_each(count: int, indexed: bool) -> Callable[..., Any]:
+    name = f"adaptive_max_pool{count}d"
+
+    def call(input: Tensor, output_size: Any, return_indices: bool = indexed) -> Any:
+        node, added = with_batch(name, as_tensor(input).node, count)
+        _floats(name, node, False)
+        pairs = _equal_windows(name, node.shape[2:], output_size)
+        session, (parts, sizes) = current(), zip(*pairs, strict=True)
+        lined = session.reshape(node, (*node.shape[:2], *itertools.chain(*pairs)))
+        order = (0, 1, *range(2, 2 + 2 * count, 2), *range(3, 3 + 2 * count, 2))
+        lead = (*node.shape[:2], *parts)
+        whole = (*lead, math.prod(sizes, start=Dim.of(1)))
+        lined = session.reshape(session.apply("permute", lined, axes=order), whole)
+        values = without_batch(reduce("max", lined, len(lead)), added)
+        if not return_indices:
+            return values
+        place = fresh(reduce("argmax", lined, len(lead)))
+        at = _place_of_each(place, sizes, node.shape[2:])
+        return Extremum(values, without_batch(at.node, added))
+
+    call.__name__ = call.__qualname__ = f"{name}_with_indices" if indexed else name
+    call.__doc__ = f"The greatest of as many windows as are asked for, along {count} axes."
+    return call
+
+
+def _place_of_each(place: Tensor, sizes: Dims, whole: Dims) -> Tensor:
+    """Where what lies at a place in windows side by side is in the axes that they fill, as one."""
+    session, shape, rest = current(), place.node.shape, place
+    digits: list[Tensor] = []
+    for size in reversed(sizes):
+        digits.insert(0, remainder(rest, as_size(size)))
+        rest = floor_divide(rest, as_size(size))
+    found: Tensor | None = None
+    for axis, (digit, size) in enumerate(zip(digits, sizes, strict=True)):
+        ramp = fresh(iota_along(session, shape, axis + 2))
+        at = add(mul(ramp, as_size(size)), digit)
+        found = at if found is None else add(mul(found, as_size(whole[axis])), at)
+    assert found is not None
+    return found
 
 
 def _flat_index(place: Tensor, window: Window, low: Sequence[int], whole: Dims) -> Tensor:
@@ -216,7 +283,7 @@ _ADAPTIVE = {count: _adaptive(count) for count in (1, 2, 3)}
 for _count in (1, 2, 3):
     for _call in (
         _average(_count), _ADAPTIVE[_count], _greatest(_count, False), _greatest(_count, True),
-        _unpooled(_count),
+        _unpooled(_count), _greatest_of_each(_count, False), _greatest_of_each(_count, True),
     ):  # fmt: skip
         operation(_call.__name__, method=False)(_call)
 

@@ -49,6 +49,7 @@ from symgrad.interop.torch.constants import (
     refuse_write,
 )
 from symgrad.interop.torch.dtypes import told
+from symgrad.interop.torch.old_orders import in_new_order
 from symgrad.ir.dtype import NARROW, DType
 from symgrad.ir.types import TensorType
 from symgrad.tensor import gradients
@@ -72,7 +73,7 @@ RANDOM = _words(
     "alpha_dropout bernoulli bernoulli_ cauchy_ exponential_ feature_alpha_dropout "
     "feature_dropout fractional_max_pool2d fractional_max_pool3d geometric_ gumbel_softmax "
     "log_normal_ multinomial native_dropout normal normal_ poisson rand rand_like randint "
-    "randint_like randn randn_like random_ randperm rrelu rrelu_ uniform_ binomial"
+    "randint_like randn randn_like random_ randperm uniform_ binomial"
 )
 """Functions that draw random numbers."""
 
@@ -92,6 +93,7 @@ def call(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     if name == "_assert":
         condition, *message = (*args, *kwargs.values())
         return func(bool(condition), *message)
+    args, kwargs = in_new_order(name, args, kwargs, method=_is_method(func))
     values = list(leaves((*args, *kwargs.values())))
     traced = any(map(is_traced, values))
     _check_written(name, args, kwargs, traced=traced)

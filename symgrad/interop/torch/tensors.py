@@ -32,6 +32,7 @@ from symgrad.interop.torch import accepted, beneath, calls, complexes, overlaps,
 from symgrad.interop.torch.constants import inward, leaves, plain_value
 from symgrad.interop.torch.dtypes import complex_of, theirs, told
 from symgrad.interop.torch.numbers import SizeNode
+from symgrad.interop.torch.old_orders import in_new_order
 from symgrad.ir.graph import Node
 
 _INNER = frozenset(
@@ -252,6 +253,8 @@ def _operand_taking(method: Callable[..., Any], name: str) -> Callable[..., Any]
     def called(self: Any, *args: Any, **kwargs: Any) -> Any:
         if complexes.concerns("", leaves((*args, *kwargs.values()))):
             return calls.call(getattr(torch.Tensor, name, method), (self, *args), kwargs)
+        every, kwargs = in_new_order(name, (self, *args), kwargs, method=True)
+        args = every[1:]
         named = {key: inward(kwargs[key]) for key in kwargs}
         if moves:
             calls.note_device(name, (*args, *kwargs.values()))
