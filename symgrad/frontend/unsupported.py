@@ -30,8 +30,9 @@ _COMPLEX = _words(
 )
 IN_PARTS = (
     "this is not traced of complex numbers: state which inputs are complex (c64[n m]), or compute "
-    "with the real and the imaginary part, two real tensors, or put a reference that does in the "
-    "place of the function that calls it (replace in symgrad.toml, --replace module.fn=reference.fn)"
+    "with the real and the imaginary part, two real tensors, or put a reference that does in "
+    "the place of the function that calls it (replace in symgrad.toml, --replace "
+    "module.fn=reference.fn)"
 )
 """What to do where complex numbers are computed with."""
 _AUTOGRAD = _words("backward register_hook retain_grad retains_grad grad_mode")
