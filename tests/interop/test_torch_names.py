@@ -13,6 +13,8 @@ import types
 import unittest
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -116,6 +118,30 @@ def calls(operation: Any) -> Iterator[tuple[str, Any, Any, Any]]:
             yield f"{operation.name}, {variant}", call, (one.input, *one.args), one.kwargs
 
 
+@cache
+def _made() -> list[tuple[str, Any, Any, Any]]:
+    """On a thread of its own: torch looks at the whole stack for each operation."""
+    torch.manual_seed(0)
+    with ThreadPoolExecutor(1) as thread:
+        return list(
+            itertools.chain.from_iterable(thread.map(lambda one: list(calls(one)), operations()))
+        )
+
+
+def every_call() -> Iterator[tuple[str, Any, Any, Any]]:
+    """The calls of all operations, made once for all tests, which copy the tensors.
+
+    What a test draws is the same whether it is the first one or not.  Seeds for accelerators,
+    which are not there, are not kept: each is, with the whole stack.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (torch.cuda, torch.xpu, torch.mtia):
+            patch.setattr(module, "manual_seed_all", lambda seed: None)
+        made = _made()
+        torch.manual_seed(0)
+        yield from made
+
+
 def traced(call: Any, args: Any, kwargs: Any) -> list[Any]:
     """The values of the graph that a call gives."""
     session = Session()
@@ -156,39 +182,29 @@ def is_same(wanted: Any, found: Any) -> bool:
     )
 
 
-@pytest.fixture
-def _no_accelerators(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Seeds for accelerators, which are not there, are not kept: each is, with the whole stack."""
-    for module in (torch.cuda, torch.xpu, torch.mtia):
-        monkeypatch.setattr(module, "manual_seed_all", lambda seed: None)
-
-
-@pytest.mark.usefixtures("_no_accelerators")
 @pytest.mark.filterwarnings("ignore")
 def test_the_graph_computes_what_torch_does() -> None:
-    torch.manual_seed(0)
     right: set[str] = set()
     wrong: list[str] = []
-    for operation in operations():
-        for name, call, args, kwargs in calls(operation):
-            try:
-                given = mapped(args, torch.clone), mapped(kwargs, torch.clone)
-                wanted = list(leaves(call(*given[0], **given[1])))
-                if not all(map(is_usable, wanted)):
-                    continue
-            except Exception:
+    for name, call, args, kwargs in every_call():
+        try:
+            given = mapped(args, torch.clone), mapped(kwargs, torch.clone)
+            wanted = list(leaves(call(*given[0], **given[1])))
+            if not all(map(is_usable, wanted)):
                 continue
-            try:
-                found = traced(call, args, kwargs)
-            except SymgradError:  # with the line, and no verdict
-                continue
-            except KeyError as error:  # what is drawn has no value in the graph
-                if "for draw" not in str(error):
-                    raise
-                continue
-            same = len(found) == len(wanted) and all(map(is_same, wanted, found))
-            right.add(name)
-            if not same:
-                wrong.append(f"{name}: {args} {kwargs}")
+        except Exception:
+            continue
+        try:
+            found = traced(call, args, kwargs)
+        except SymgradError:  # with the line, and no verdict
+            continue
+        except KeyError as error:  # what is drawn has no value in the graph
+            if "for draw" not in str(error):
+                raise
+            continue
+        same = len(found) == len(wanted) and all(map(is_same, wanted, found))
+        right.add(name)
+        if not same:
+            wrong.append(f"{name}: {args} {kwargs}")
     assert not wrong, "\n".join(wrong)
     assert len(right) >= LEAST

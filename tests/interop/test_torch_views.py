@@ -22,7 +22,7 @@ from symgrad.interop.torch.running import GUEST  # noqa: E402
 from symgrad.ir.dim import Dim  # noqa: E402
 from symgrad.ir.types import TensorType  # noqa: E402
 from symgrad.passes.evaluate import evaluate  # noqa: E402
-from tests.interop.test_torch_names import LEAST, calls, leaves, mapped, operations  # noqa: E402
+from tests.interop.test_torch_names import LEAST, every_call, leaves, mapped  # noqa: E402
 
 pytestmark = pytest.mark.peers
 
@@ -305,35 +305,33 @@ def sharing(tensors: list[Any], results: list[Any], memory: Any) -> list[Any]:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_all_that_torch_tests_shares_memory_where_torch_does() -> None:
-    torch.manual_seed(0)
     wrong, right = [], set()
-    for operation in operations():
-        for name, call, args, kwargs in calls(operation):
-            real: list[Any] = []
-            traced: list[Any] = []
+    for name, call, args, kwargs in every_call():
+        real: list[Any] = []
+        traced: list[Any] = []
 
-            def copied(tensor: Any, made: list[Any] = real) -> Any:
-                made.append(tensor.detach().clone(memory_format=torch.contiguous_format))
-                return made[-1]
+        def copied(tensor: Any, made: list[Any] = real) -> Any:
+            made.append(tensor.detach().clone(memory_format=torch.contiguous_format))
+            return made[-1]
 
-            def lifted(tensor: Any, made: list[Any] = traced) -> Any:
-                kind = TensorType(ours(tensor.dtype), tuple(map(Dim.of, tensor.shape)))
-                made.append(fresh(current().graph.input(f"x{len(made)}", kind), f"x{len(made)}"))
-                return made[-1]
+        def lifted(tensor: Any, made: list[Any] = traced) -> Any:
+            kind = TensorType(ours(tensor.dtype), tuple(map(Dim.of, tensor.shape)))
+            made.append(fresh(current().graph.input(f"x{len(made)}", kind), f"x{len(made)}"))
+            return made[-1]
 
-            session = Session()
-            session.guest = GUEST
-            try:
-                results = list(leaves(call(*mapped(args, copied), **mapped(kwargs, copied))))
-                wanted = sharing(real, results, lambda one: one.untyped_storage().data_ptr())
-                with activate(session):
-                    results = list(leaves(call(*mapped(args, lifted), **mapped(kwargs, lifted))))
-                    found = sharing(traced, results, lambda one: id(own_names(one)["storage"]))
-            except Exception:  # of torch, or with the line
-                continue
-            right.add(name)
-            pairs = zip(wanted, found, strict=False)
-            if any(None not in pair and pair[0] != pair[1] for pair in pairs):
-                wrong.append(f"{name}: {args} {kwargs}: {wanted}, not {found}")
+        session = Session()
+        session.guest = GUEST
+        try:
+            results = list(leaves(call(*mapped(args, copied), **mapped(kwargs, copied))))
+            wanted = sharing(real, results, lambda one: one.untyped_storage().data_ptr())
+            with activate(session):
+                results = list(leaves(call(*mapped(args, lifted), **mapped(kwargs, lifted))))
+                found = sharing(traced, results, lambda one: id(own_names(one)["storage"]))
+        except Exception:  # of torch, or with the line
+            continue
+        right.add(name)
+        pairs = zip(wanted, found, strict=False)
+        if any(None not in pair and pair[0] != pair[1] for pair in pairs):
+            wrong.append(f"{name}: {args} {kwargs}: {wanted}, not {found}")
     assert not wrong, "\n".join(wrong)
     assert len(right) >= LEAST
