@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,8 @@ class Encoder:
 
     def add(self, value: Any) -> None:
         """Write a value.  Raises Uncoded."""
-        known = _PLAIN.get(type(value))
+        kind: type = type(value)
+        known = _PLAIN.get(kind)
         if known is not None:
             known(self, value)
         elif isinstance(value, tuple) and _is_ours(value):  # a named one
@@ -65,12 +67,11 @@ class Encoder:
         elif isinstance(value, SymgradError):
             self._class(b"x", value)
             self._items((value.what, value.location, value.hint))
-        elif is_dataclass(value) and _is_ours(value):
-            self._class(b"d", value)
-            self._items(
-                getattr(value, field.name) for field in fields(value)
-                if self.plain or not field.metadata.get(PLAIN)
-            )  # fmt: skip
+        elif is_dataclass(kind) and _is_ours(value):
+            beginning, names = _record(kind, self.plain)
+            self.parts.append(beginning)
+            for name in names:
+                self.add(getattr(value, name))
         elif isinstance(value, type):
             self._text(b"y", f"{value.__module__}.{value.__qualname__}".encode())
         elif isinstance(value, np.generic):
@@ -79,7 +80,7 @@ class Encoder:
             raise Uncoded(f"{type(value).__module__}.{type(value).__qualname__}")
 
     def _text(self, letter: bytes, text: bytes) -> None:
-        self.parts += (letter, str(len(text)).encode(), b":", text)
+        self.parts.append(b"%b%d:%b" % (letter, len(text), text))
 
     def _class(self, letter: bytes, value: Any) -> None:
         self._text(letter, f"{type(value).__module__}.{type(value).__qualname__}".encode())
@@ -152,6 +153,16 @@ class Encoder:
 
 def _is_ours(value: Any) -> bool:
     return type(value).__module__.startswith("symgrad.")
+
+
+@cache
+def _record(kind: type, plain: bool) -> tuple[bytes, tuple[str, ...]]:
+    """What a record of this class begins with, and the fields that follow."""
+    names = tuple(one.name for one in fields(kind) if plain or not one.metadata.get(PLAIN))
+    encoder = Encoder()
+    encoder._text(b"d", f"{kind.__module__}.{kind.__qualname__}".encode())
+    encoder._text(b"(", str(len(names)).encode())
+    return encoder.written(), names
 
 
 _PLAIN: dict[type, Callable[[Encoder, Any], None]] = {

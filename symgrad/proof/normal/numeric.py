@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any
 
 import mpmath
@@ -123,8 +123,7 @@ class Enclosure(Exact):
 
     def number(self, value: Number) -> Any:
         """A rational number in this arithmetic."""
-        fraction = Fraction(value)
-        return mpmath.iv.mpf(fraction.numerator) / fraction.denominator
+        return _enclosed(value.numerator, value.denominator, mpmath.iv.prec)
 
     def power(self, value: Any, exponent: Number) -> Any:
         """``value**exponent``."""
@@ -173,6 +172,12 @@ class Enclosure(Exact):
         if value.b <= 0:
             return False
         raise NotEvaluable("the sign of an interval that holds zero")
+
+
+@lru_cache(maxsize=4096)
+def _enclosed(numerator: int, denominator: int, precision: int) -> Any:
+    """A rational number as an interval of this precision, the one that is set."""
+    return mpmath.iv.mpf(numerator) / denominator
 
 
 class Evaluation:
