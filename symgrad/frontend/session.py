@@ -485,7 +485,13 @@ def as_symgrad_error(error: Exception | SystemExit, stage: str) -> SymgradError:
         return unready
     about_ours = _OURS.search(text) and "'NoneType'" not in text
     kind = TraceError if own and not about_ours else OperationError
-    found = kind(f"{stage} raised {type(error).__name__}: {text}", location=location)
+    hint = ""
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        hint = (
+            f"pip install {error.name}, or put a reference in the place of the function that needs "
+            "it (replace in symgrad.toml, --replace module.fn=reference.fn)"
+        )
+    found = kind(f"{stage} raised {type(error).__name__}: {text}", location=location, hint=hint)
     found.__cause__ = error
     return found
 

@@ -110,3 +110,59 @@ def test_a_vmap_that_nobody_judged_is_named_once() -> None:
     (said,) = (note for note in report.notes if "vmap" in note)
     assert said.startswith(f"vmap ({__file__}:{line}) was not judged.")
     assert not any("vmap" in note for note in sg.verify(Generated).notes)
+
+
+class Volume(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, a: Any, b: Any) -> Any:
+        ctx.save_for_backward(a)
+        return torch.linalg.slogdet(a)[1] + torch.linalg.svdvals(a * b).sum(-1) * 0
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (a,) = ctx.saved_tensors
+        return g[..., None, None] * torch.linalg.inv(a).mT, torch.zeros_like(a)
+
+
+def test_conditions_on_matrices_are_words() -> None:
+    report = sg.verify(Volume, "n n", "n n")
+    assert str(report.verdict) == "PROVED", str(report)
+    said = {one.text for one in report.conditions if one.kind != "asked"}
+    assert said == {
+        "a is invertible", "the singular values of a * b are distinct, and not 0"
+    }  # fmt: skip
+
+
+class OneShort(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, y: Any) -> Any:
+        return x + y
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g
+
+
+class Extended(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        import no_such_extension  # type: ignore[import-not-found]
+
+        return no_such_extension.forward(x)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g
+
+
+def test_what_to_do_stands_on_a_line_of_its_own() -> None:
+    lines = [line.strip() for line in str(sg.verify(OneShort)).splitlines()]
+    said = "backward failed: backward returned 1 gradient for 2 arguments of forward"
+    at = lines.index(said)
+    assert lines[at + 1].startswith("hint: return one for each argument")
+
+
+def test_a_module_that_forward_lacks_is_to_be_installed() -> None:
+    with pytest.raises(sg.SymgradError) as caught:
+        sg.verify(Extended)
+    assert caught.value.hint.startswith("pip install no_such_extension, or put a reference")

@@ -77,6 +77,45 @@ def test_of_two_indices_each_has_its_set() -> None:
     assert distinct([one, other]) == (one, other)
 
 
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("2 * (x > 0) * x - x == 0", "x == 0"),
+        ("3 * x - x * (x > 0) == 0", "x == 0"),
+        ("2 * x[i] * (x[i] > 0) - x[i] == 0", "x == 0"),
+        ("2 * x[0] * (x[0] > 0) - x[0] == 0", "x[0] == 0"),
+        ("(x > 0) * x == 0", ""),  # nor where x < 0
+        ("x - x * (x > 0) == 0", ""),
+        ("2 * (x > 0) * x - x == 1", ""),
+        ("2 * (y > 0) * x - x == 0", ""),
+        ("2 * (x > 1) * x - x == 0", ""),
+        ("x * x - x * (x > 0) == 0", ""),
+    ],
+)
+def test_both_sides_of_a_number_are_it(code: str, said: str) -> None:
+    given = Condition("nonzero", code, code=code, indices=(("i", "n"),) if "i" in code else ())
+    (found,) = distinct([given])
+    assert found.code == found.text == (said or code)
+
+
+def test_a_kink_that_forward_refuses_is_not_printed() -> None:
+    class Bent(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            assert (x != 0).all()
+            ctx.save_for_backward(x)
+            return sg.relu(x)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return sg.where(x > 0, g, 0.0)
+
+    report = sg.verify(Bent, "n")
+    assert str(report.verdict) == "PROVED"
+    assert [one.kind for one in report.inputs["x"].conditions] == ["index"]
+
+
 @pytest.mark.parametrize("code", ["1 == 0", "2 == -2", "0.5 == 1", "x.relu() == x.relu() + 1"])
 def test_what_is_never_true_leaves_out_nothing(code: str) -> None:
     assert distinct(excepted(code)) == ()

@@ -30,6 +30,8 @@ from symgrad.proof.judge.reference import gradient_indices
 from symgrad.proof.normal.facts import POSITIVE_INTERVAL, Facts, Orthogonal, Spectrum
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.report.records import Condition
+from symgrad.proof.words.code import NoSpelling
+from symgrad.proof.words.relations import spelled
 from symgrad.proof.words.spelling import is_transposition
 
 EqualUnder = Callable[[Goal, Facts], Equality]
@@ -81,9 +83,17 @@ def _domains(subject: Subject) -> Iterable[Condition]:
             continue
         if op == "inverse" and any((other, matrix) in asked for other in _INVERTIBLE):
             continue
-        label = matrix.name or "the matrix"
-        found[Condition("domain", said[op].format(label))] = None
+        label = matrix.name or _spelled(matrix)
+        code = f"{label}.det() != 0" if op == "inverse" and matrix in subject.inputs else ""
+        found[Condition("domain", said[op].format(label), code=code)] = None
     return found
+
+
+def _spelled(matrix: Node) -> str:
+    try:
+        return spelled(matrix).text
+    except NoSpelling:
+        return "the matrix"
 
 
 class _Rewriting:

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 from symgrad.proof.report.records import Condition
 
@@ -27,7 +28,7 @@ def distinct(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
     Where ``a > b`` is supposed, ``a == b`` is left out already.
     """
     found: list[Condition] = []
-    every = [*dict.fromkeys(conditions)]
+    every = dict.fromkeys(_unfolded(one) if one.excepted else one for one in conditions)
     known: set[object] = {
         key for one in every if not one.excepted and (key := _ends(one, _STRICT)) is not None
     }
@@ -72,6 +73,70 @@ def _left_out(condition: Condition) -> tuple[frozenset[tuple[str, Fraction]], ob
     return _ends(condition, (ast.Eq,))
 
 
+def _unfolded(condition: Condition) -> Condition:
+    """``x == 0`` for ``2 * (x > 0) * x - x == 0``: what is a multiple of ``x`` on both its sides.
+
+    Of all elements ``x[i]`` it is said as of ``x``.
+    """
+    tree = _compared(condition, (ast.Eq,))
+    sides = [node for node in ast.walk(tree.left) if isinstance(node, ast.Compare)] if tree else []
+    if tree is None or not sides or not condition.text.endswith(" == 0"):
+        return condition
+    if ast.unparse(tree.comparators[0]) != "0":
+        return condition
+    value = sides[0].left
+    if any(ast.unparse(one) != f"{ast.unparse(value)} > 0" for one in sides):
+        return condition
+    for side in (1, 0):
+        slope = _slope(tree.left, ast.dump(value), ast.dump(sides[0]), Fraction(side))
+        if slope is None or [power for power, factor in slope.items() if factor] != [1]:
+            return condition
+    if isinstance(value, ast.Subscript) and condition.indices:
+        places = value.slice.elts if isinstance(value.slice, ast.Tuple) else [value.slice]
+        letters = [one.id if isinstance(one, ast.Name) else "" for one in places]
+        if sorted(letters) == sorted(letter for letter, _ in condition.indices):
+            code = f"{ast.unparse(value.value)} == 0"
+            return replace(condition, text=code, code=code, indices=())
+    code = f"{ast.unparse(value)} == 0"
+    return replace(condition, text=code, code=code)
+
+
+def _slope(tree: ast.expr, value: str, side: str, on: Fraction) -> dict[int, Fraction] | None:
+    """An expression as a polynomial in a value, whose side it asks for; None for any other."""
+    if ast.dump(tree) == value:
+        return {1: Fraction(1)}
+    if ast.dump(tree) == side:
+        return {0: on}
+    if (number := _number(tree)) is not None:
+        return {0: number}
+    if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
+        tree = ast.BinOp(ast.Constant(0), ast.Sub(), tree.operand)
+    if not isinstance(tree, ast.BinOp) or not isinstance(tree.op, (ast.Add, ast.Sub, ast.Mult)):
+        return None
+    left, right = (_slope(one, value, side, on) for one in (tree.left, tree.right))
+    if left is None or right is None:
+        return None
+    found: dict[int, Fraction] = {}
+    if isinstance(tree.op, ast.Mult):
+        for (one, first), (other, second) in product(left.items(), right.items()):
+            found[one + other] = found.get(one + other, Fraction(0)) + first * second
+        return found
+    sign = -1 if isinstance(tree.op, ast.Sub) else 1
+    return {power: left.get(power, Fraction(0)) + sign * right.get(power, Fraction(0))
+            for power in {*left, *right}}  # fmt: skip
+
+
+def _compared(condition: Condition, relations: tuple[type[ast.cmpop], ...]) -> ast.Compare | None:
+    """The code of a condition that is one comparison in one of these ways."""
+    try:
+        tree = ast.parse(condition.code, mode="eval").body
+    except SyntaxError:
+        return None
+    if not isinstance(tree, ast.Compare) or len(tree.ops) > 1:
+        return None
+    return tree if isinstance(tree.ops[0], relations) else None
+
+
 _STRICT = (ast.Gt, ast.Lt, ast.NotEq)
 
 
@@ -79,13 +144,8 @@ def _ends(
     condition: Condition, relations: tuple[type[ast.cmpop], ...]
 ) -> tuple[frozenset[tuple[str, Fraction]], object] | None:
     """The key of ``a == b`` for a condition that compares a and b in one of these ways."""
-    try:
-        tree = ast.parse(condition.code, mode="eval").body
-    except SyntaxError:
-        return None
-    if not isinstance(tree, ast.Compare) or len(tree.ops) > 1:
-        return None
-    if not isinstance(tree.ops[0], relations):
+    tree = _compared(condition, relations)
+    if tree is None:
         return None
     terms = _added(_sum(tree.left), _sum(tree.comparators[0]), -1)
     if terms is None:

@@ -52,7 +52,7 @@ def _input_lines(one: InputReport, quantified: Sequence[str] = ()) -> list[str]:
     where = f"   {one.location}" if one.location and not one.verdict else ""
     lines = [f"  gradient of {one.name}: {one.verdict}{how}{where}"]
     if one.reason:
-        lines += _wrapped(one.reason, 6)
+        lines += _reason_lines(one.reason)
     if len({case.verdict for case in one.cases}) > 1:
         others = [case for case in one.cases if str(case.verdict) != "PROVED"]
         rest = [case for case in one.cases if case not in others]
@@ -78,6 +78,12 @@ def _input_lines(one: InputReport, quantified: Sequence[str] = ()) -> list[str]:
         if condition.kind != "declared" or condition.text not in " ".join(quantified):
             lines += _wrapped(worded(condition), 6)
     return lines
+
+
+def _reason_lines(reason: str) -> list[str]:
+    """Why there is no proof; the hint of an error, which says what to do, on lines of its own."""
+    what, hint, todo = reason.partition("\n  hint: ")
+    return [*_wrapped(what, 6), *(_wrapped(f"hint: {todo}", 6) if hint else [])]
 
 
 def _case_lines(cases: Sequence[CaseReport]) -> list[str]:
