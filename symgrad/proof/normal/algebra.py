@@ -432,11 +432,36 @@ def power(context: Proof, poly: Poly, exponent: Number) -> Poly:
     not negative.  [rule: inverse] [rule: fractional-power]
     """
     exponent = exact(exponent)
-    if exponent < 0 and not is_positive(context, poly):
-        context.require_nonzero("inverse", poly)
-    if isinstance(exponent, Fraction) and not _is_clamped(context, poly, exponent < 0):
-        context.require("fractional-power", ">=" if exponent > 0 else ">", poly)
-    return raise_to(context, poly, exponent)
+    masked = exponent < 0 and _has_infinity(poly)
+    base = _finite(context, poly) if masked else poly
+    if exponent < 0 and not is_positive(context, base):
+        context.require_nonzero("inverse", base)
+    if isinstance(exponent, Fraction) and not _is_clamped(context, base, exponent < 0):
+        context.require("fractional-power", ">=" if exponent > 0 else ">", base)
+    return (_infinite_power if masked else raise_to)(context, poly, exponent)
+
+
+def _finite(context: Proof, poly: Poly) -> Poly:
+    """A masked expression with 1 for the infinity: it is 0 where the expression is.
+
+    Raises Undecided for infinities of both signs, whose sum may be anything.
+    """
+    values = [c for m, c in poly.terms.items() if any(a.kind == kinds.INFINITY for a, _ in m)]
+    if min(values) < 0:
+        raise Undecided("a power of what may be minus infinity")
+    found = ZERO
+    for monomial, value in poly.terms.items():
+        kept = {atom: exponent for atom, exponent in monomial if atom.kind != kinds.INFINITY}
+        found = found + monomial_poly(context, kept).scaled(value)
+    return found
+
+
+def _infinite_power(context: Proof, poly: Poly, exponent: Number) -> Poly:
+    """A negative power, which is 0 where the base is infinite.  [rule: minus-infinity]."""
+    if not _has_infinity(poly):
+        return _piece_power(context, poly, exponent)
+    lifted = lift(context, poly, lambda piece: _infinite_power(context, piece, exponent))
+    return ZERO if lifted is None else lifted
 
 
 def _is_clamped(context: Proof, poly: Poly, strictly: bool) -> bool:
