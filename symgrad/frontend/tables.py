@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from symgrad.frontend.caller import here
+from symgrad.frontend.complexes import real_of
 from symgrad.frontend.plain import PlainNumber
 from symgrad.frontend.session import active
 from symgrad.frontend.sizes import SymFloat, SymInt
@@ -129,7 +130,8 @@ class Kept:
             items = [self._meaning(one, names, put) for one in value.args]
             return None if None in items else ("number", value.op, *items)
         if isinstance(value, SymbolicTensor):
-            return self._tensor(value.node, names, put)
+            found = self._tensor(real_of(value).node, names, put)
+            return ("complex", found) if found and real_of(value) is not value else found
         return None
 
     def _tensor(self, node: Node, names: frozenset[str], put: Mapping[Atom, Dim]) -> Any:

@@ -274,6 +274,33 @@ def test_pairs_that_do_not_lie_side_by_side_are_found() -> None:
     assert "sum().backward()" in str(report)
 
 
+class Kept(FUNCTION):
+    """Waves that are kept by their size."""
+
+    kept: Any = {}  # noqa: RUF012
+    scale = 1
+
+    @classmethod
+    def wave(cls, n: Any) -> Any:
+        if n not in cls.kept:
+            cls.kept[n] = torch.exp(2j * torch.pi * torch.arange(n) / n)
+        return cls.kept[n]
+
+    @classmethod
+    def forward(cls, ctx: Any, x: Any) -> Any:
+        return (x * cls.wave(x.shape[-1])).imag
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        return cls.scale * g * cls.wave(g.shape[-1]).imag
+
+
+def test_complex_numbers_in_a_table_by_sizes() -> None:
+    wrong = type("Kept", (Kept,), {"scale": 2, "kept": {}})
+    assert str(sg.verify(Kept, "n", suggest=False, timeout=None).verdict) == "PROVED"
+    assert str(sg.verify(wrong, "n", suggest=False, timeout=None).verdict) == "REFUTED"
+
+
 # -- complex inputs and outputs
 
 

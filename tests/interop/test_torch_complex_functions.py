@@ -205,6 +205,11 @@ z[..., 0] = u[..., 0]
 z[0] = 1j
 z[:, 0] += u[:, 0]
 z.real.mul_(3)
+z.real = y
+z.imag = 2.0
+z.imag += x
+z.copy_(torch.empty_like(z).fill_(1j))
+w = torch.empty(2, dtype=torch.complex128); w.real = x[0, :1]; w.imag = w.real; z += w[0]
 z.imag[0] = 2
 z.conj().imag.copy_(y)
 z.conj().mul_(1j)

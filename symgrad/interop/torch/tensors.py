@@ -24,6 +24,7 @@ from symgrad.errors import SymgradError
 from symgrad.frontend.caller import NOT_THE_PROGRAM, asked_by_symgrad, here, is_in, module_of
 from symgrad.frontend.complexes import ComplexTensor
 from symgrad.frontend.functions.casting import item
+from symgrad.frontend.lift import as_tensor
 from symgrad.frontend.questions import note_limit, note_raised
 from symgrad.frontend.sizes import SymFloat, SymInt, computed
 from symgrad.frontend.tensor import FIELDS, Hidden, SymbolicTensor, own_names
@@ -210,7 +211,17 @@ def _complex_class() -> type:
                 members[name] = property(_of_complex(f"get_{name}"))
             elif callable(value):
                 members[name] = _of_complex(name)
+    members |= {name: _part(place, name) for place, name in enumerate(("real", "imag"))}
     return _made(ComplexTensor, members)
+
+
+def _part(place: int, name: str) -> property:
+    """The real or the imaginary part, which may be assigned."""
+
+    def write(self: Any, value: Any) -> None:
+        self.pairs.select(-1, place).copy_(as_tensor(inward(value)))
+
+    return property(_of_complex(f"get_{name}"), write)
 
 
 def _of_complex(name: str) -> Callable[..., Any]:

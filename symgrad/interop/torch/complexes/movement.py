@@ -180,15 +180,16 @@ operation("get_H")(lambda input: _conj(_t(input)))
 operation("get_mH", "adjoint")(lambda input: _conj(_get_mt(input)))
 
 
-def _shape(shape: Sequence[Any]) -> tuple[Any, ...]:
-    return tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (list, tuple)) else shape  # type: ignore[return-value]
+def shape_of(shape: Sequence[Any]) -> Sequence[Any]:
+    """Sizes that are passed one by one, or as a tuple."""
+    return shape[0] if len(shape) == 1 and isinstance(shape[0], (list, tuple)) else shape
 
 
 def _reshaped(name: str) -> Callable[..., ComplexTensor]:
     def reshape(input: ComplexTensor, *shape: Any) -> ComplexTensor:
         if len(shape) == 1 and isinstance(shape[0], (torch.dtype, DType)):
             raise refused("complex numbers are viewed as another dtype")
-        return ComplexTensor.of(getattr(input.pairs, name)(*_shape(shape), 2))
+        return ComplexTensor.of(getattr(input.pairs, name)(*shape_of(shape), 2))
 
     return reshape
 
@@ -202,7 +203,7 @@ for _name in ("reshape", "view", "expand"):
 
 @operation("repeat")
 def _repeat(input: ComplexTensor, *sizes: Any) -> ComplexTensor:
-    return each(lambda part: part.repeat(*_shape(sizes)), input)
+    return each(lambda part: part.repeat(*shape_of(sizes)), input)
 
 
 @operation("flatten", "ravel")

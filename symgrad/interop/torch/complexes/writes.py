@@ -15,7 +15,7 @@ from symgrad.frontend.complexes import ComplexTensor
 from symgrad.frontend.table import functions as sg
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.interop.torch import overlaps
-from symgrad.interop.torch.complexes.movement import key_of
+from symgrad.interop.torch.complexes.movement import key_of, shape_of
 from symgrad.interop.torch.complexes.table import (
     as_complex,
     operation,
@@ -24,6 +24,7 @@ from symgrad.interop.torch.complexes.table import (
     refused,
 )
 from symgrad.interop.torch.dtypes import of_parts, ours
+from symgrad.ir.dtype import DType
 
 # -- writes
 
@@ -102,6 +103,28 @@ def _made(name: str) -> Callable[..., Any]:
 
 def _method(name: str, input: Any, *args: Any, **kwargs: Any) -> Any:
     return getattr(input, name)(*args, **kwargs)
+
+
+@operation("empty")
+def _empty(*size: Any, dtype: Any, **kwargs: Any) -> ComplexTensor:
+    return ComplexTensor.of(sg.empty(*shape_of(size), 2, dtype=_parts_of(dtype), **kwargs))
+
+
+@operation("empty_like")
+def _empty_like(input: Any, *, dtype: Any = None, **kwargs: Any) -> Any:
+    if dtype is not None and not dtype.is_complex:
+        return sg.empty_like(parts(input)[0], dtype=ours(dtype), **kwargs)
+    pairs = as_complex(input).pairs
+    kind = pairs.node.dtype if dtype is None else _parts_of(dtype)
+    return ComplexTensor.of(sg.empty(*pairs.shape, dtype=kind, **kwargs))
+
+
+def _parts_of(dtype: Any) -> DType:
+    """The dtype of the parts of complex numbers.  Raises UnsupportedOpError."""
+    found = of_parts(dtype)
+    if found is None:
+        raise refused(f"{dtype} is not traced")
+    return ours(found)
 
 
 for _name in ("zeros", "ones", "eye", "arange", "zeros_like", "ones_like", "new_zeros", "new_ones"):
