@@ -59,6 +59,22 @@ def unoptimised() -> Iterator[None]:
     compiler._probe.cache_clear()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _quickly_bound(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What lies around kernels is compiled without optimisation, in half of the time.
+
+    Except in the tests of it, and where kernels are shipped, trained with or compared with peers.
+    """
+    if request.path.parent.name in ("runtime", "export", "examples", "interop"):
+        yield
+        return
+    from symgrad.runtime import build
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(build, "_AROUND", "-O0")
+        yield
+
+
 def _missing_peers() -> list[str]:
     return [name for name in PEERS if importlib.util.find_spec(name) is None]
 

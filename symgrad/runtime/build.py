@@ -40,6 +40,8 @@ from symgrad.runtime.digests import (
 _X86_LEVELS = (("v4", "-march=x86-64-v4"), ("v3", "-march=x86-64-v3"), ("base", "-march=x86-64"))
 # A kernel whose prototype is not what its signature says must not be called.
 _STRICT = ("-Werror=incompatible-pointer-types", "-Werror=implicit-function-declaration")
+_AROUND = "-O1"
+"""For what lies around kernels, which takes longer to compile than a small kernel does."""
 _STABLE_API = "-DPy_LIMITED_API=0x030a0000"  # the oldest Python that is supported
 _MOST_LINES = 12
 
@@ -60,7 +62,7 @@ def build_cached(
         source_digest(op, texts),
         binding(op),
         compiler.identity,
-        repr((compiler.flags, compiler.link_flags, compiler.wrap, blas, portable)),
+        repr((compiler.flags, _AROUND, compiler.link_flags, compiler.wrap, blas, portable)),
         _recipe(),
         f"{sys.implementation.cache_tag} {SUFFIX} {platform.machine()} {_cffi_version()}",
         key_extra,
@@ -106,7 +108,7 @@ def compile_into(
     for file in op.texts:
         (folder / file).write_text(texts[file], encoding="utf-8")
     _write_binding(folder / binding_file, op)
-    around = ("-O1", *_no_paths(compiler, folder), *_python_options(compiler))
+    around = (_AROUND, *_no_paths(compiler, folder), *_python_options(compiler))
     objects = [_command(compiler, binding_file, around)]
     native = (flag for flag in compiler.flags if not (portable and flag.startswith("-march")))
     flags = (*native, *_no_paths(compiler, folder), *(blas.options if blas else ()))
