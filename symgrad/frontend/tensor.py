@@ -835,11 +835,18 @@ class TensorNumber(ValuedNumber):
         return self.settle()
 
     def _compare(self, relation: str, other: Any) -> Any:
-        """A number of elements that a mask selects may be compared with 0."""
-        if self.tensor is None or type(other) not in (int, float):
+        """It is compared as its tensor is: a question about elements."""
+        session = current()
+        if isinstance(other, SymbolicTensor):
+            return NotImplemented
+        if self.tensor is not None and type(other) in (int, float):
+            node = self.tensor.node
+            right = session.constant(other, node.dtype)
+        elif isinstance(other, ValuedNumber) and self._known() is None:
+            node, right = self.node(float64), other.node(float64)
+        else:
             return self.settle()
-        node, session = self.tensor.node, current()
-        return bool(fresh(session.apply(relation, node, session.constant(other, node.dtype))))
+        return bool(fresh(session.apply(relation, node, right)))
 
     def __eq__(self, other: object) -> Any:
         return self._compare("eq", other)

@@ -630,3 +630,31 @@ class Stops(Warned):
 def test_no_trace_stops_for_a_debugger() -> None:
     assert sg.verify(Stops, "n", suggest=False).verdict != sg.REFUTED
     assert sg.verify(Warned, "n", suggest=False).verdict in (sg.PROVED, sg.UNDECIDED)
+
+
+class ByLimit(Function):
+    """The number of a tensor is compared with a plain number, and with that of another tensor."""
+
+    factor = 1
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, limit: float) -> Any:
+        n = x.norm()
+        ctx.save_for_backward(x, n)
+        ctx.limit = limit
+        return x * (limit / n) if n.item() > limit else x * 1
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        x, n = ctx.saved_tensors
+        if 2 * n.item() > n.item() + ctx.limit:
+            return cls.factor * ctx.limit * (g / n - x * (g * x).sum() / n**3), None
+        return g, None
+
+
+def test_numbers_of_tensors_are_compared_with_plain_numbers() -> None:
+    report = sg.verify(ByLimit, suggest=False)
+    assert report.verdict == sg.PROVED, str(report)
+    assert report.quantified == ("all real limit",)
+    wrong = type("Wrong", (ByLimit,), {"factor": 2})
+    assert sg.verify(wrong, suggest=False).verdict == sg.REFUTED
