@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from symgrad.errors import Location, ProtocolError, ShapeError, counted
-from symgrad.frontend.complexes import ComplexTensor, pairs_of
+from symgrad.frontend.complexes import ComplexTensor, pairs_of, real_of
 from symgrad.frontend.lift import broadcast_axes
 from symgrad.frontend.request import Argument, Request
 from symgrad.frontend.session import Session
@@ -60,8 +60,9 @@ def collect(
         _check(position, argument, value)
         node = inputs.get(argument.name)
         if node is not None and node.dtype.is_float:
-            value = _as_declared(session, argument, value)
-            gradients.append(_gradient(session, argument.name, node, value))
+            own = _as_declared(session, argument, value)
+            location = None if value is None else real_of(value).node.location
+            gradients.append(_gradient(session, argument.name, node, own, location))
         elif value is not None and argument.name not in session.surplus:
             session.surplus.append(argument.name)
     return tuple(gradients)
@@ -82,7 +83,8 @@ def collect_by_position(
         if isinstance(arg, SymbolicTensor) and arg.dtype.is_float:
             if value is not None and not isinstance(value, SymbolicTensor):
                 raise ProtocolError(f"the gradient at position {position} is not a tensor")
-            found.append(_gradient(session, str(position), arg.node, value))
+            location = None if value is None else value.node.location
+            found.append(_gradient(session, str(position), arg.node, value, location))
     return tuple(found)
 
 
@@ -118,10 +120,11 @@ def _as_declared(session: Session, argument: Argument, value: Any) -> Any:
     return fresh(pairs_of(session, (value.node, zeros)))
 
 
-def _gradient(session: Session, name: str, input: Node, value: Any) -> Gradient:
+def _gradient(
+    session: Session, name: str, input: Node, value: Any, location: Location | None
+) -> Gradient:
     if value is None:
         return Gradient(name, None)
-    location = value.node.location
     returned = _as_equal(session, value.node, input.shape)
     session.check_gradient(input.shape, returned.shape)
     axes = broadcast_axes(input.shape, returned.shape)

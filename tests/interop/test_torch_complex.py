@@ -411,6 +411,8 @@ def test_a_wrong_gradient_of_theirs_is_refuted_by_torch(cls: Any, wrong: Any) ->
     report = sg.verify(changed, *COMPLEX[cls], suggest=False, timeout=None)
     assert str(report.verdict) == "REFUTED"
     assert "confirmed in torch" in str(report)
+    found = [one.location for one in report.inputs.values() if one.location is not None]
+    assert all(one.file == __file__ for one in found)
 
 
 def test_torch_takes_no_complex_gradient_of_reals() -> None:
