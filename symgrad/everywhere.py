@@ -100,7 +100,8 @@ def _failing(before: Report, reports: Sequence[tuple[str, Report]], name: str) -
         if not _is_proved(report, name):
             own = report.inputs.get(name)
             verdict = "not judged" if own is None else str(own.verdict)
-            verdict += report.given if report.given != before.given else ""
+            said = report.given == before.given or report.given.removeprefix(" for ") in shapes
+            verdict += "" if said else report.given
             return f"{verdict} for {shapes}" if shapes else verdict
     known = {finding.name: finding.verdict for finding in before.protocol}
     for finding in reports[0][1].protocol:

@@ -64,6 +64,29 @@ def test_a_repair_says_for_which_shapes_it_was_proved(tmp_path: Path) -> None:
     assert not report.diff, "a diff is for all that is judged"
 
 
+COUNTED = """class Op(sg.Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.save_for_backward(x)
+        ctx.n = n
+        y = x
+        for _ in range(n):
+            y = y * x
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * ctx.n * x ** (ctx.n - 1), None
+"""
+
+
+def test_a_value_is_said_once_beside_the_shapes(tmp_path: Path) -> None:
+    report: Any = sg.verify(loaded(tmp_path / "counted.py", COUNTED))
+    (under,) = [one.text for one in report.inputs["x"].suggested_under if one.kind == "alone"]
+    assert under.endswith("alone: REFUTED for x[m, k], n = 1")
+
+
 ASKING = """class Op(sg.Function):
     @staticmethod
     def forward(ctx, x, w):
