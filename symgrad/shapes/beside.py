@@ -94,11 +94,15 @@ def with_more_passed(search: Search, found: Trial) -> Trial:
 
 
 def as_integers(search: Search, found: Trial) -> Iterator[Request]:
-    """The same with integers, or a mask, for a plain value or None; with integers for labels."""
+    """The same with integers, or a mask, for a plain value or None; with integers for labels.
+
+    One integer or truth is no tensor where a plain value is taken: it is that value.
+    """
     for position, (unknown, own) in enumerate(search.rows(found)):
         for dtype in () if own.is_tensor else (int64, bool_):
             every = [put(found.chosen, position, one)
-                     for one in unknown.candidates if one.dtype == dtype]  # fmt: skip
+                     for one in unknown.candidates
+                     if one.dtype == dtype and (one.rank or own.absent)]  # fmt: skip
             if (other := cheapest_fitting(search, every)) is not None:
                 yield request_of(search, other)
     if (other := with_integers(search, found)) is not None:

@@ -180,3 +180,32 @@ def test_conditions_say_what_was_judged() -> None:
     judged = Judged(("reduction", "flag"), "x[n]", first, refused)
     _values(judged, "x[n]", ("sum", True), ("none", True), ("mean", False))
     assert not judged.conditions
+
+
+class Clamped(Function):
+    @staticmethod
+    def forward(ctx, x, offload, limit):
+        ctx.save_for_backward(x)
+        ctx.limit = limit
+        if offload:
+            x = x.clone()
+        return x * x.clamp(max=limit) if limit is not None and limit > 0 else x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        limit = ctx.limit
+        if limit is not None and limit > 0:
+            return g * (x.clamp(max=limit) + x * (x <= limit)), None, None
+        return 2 * g * x, None, None
+
+
+def test_what_holds_at_a_value_is_said_once_for_all_shapes() -> None:
+    report = sg.verify(Clamped)
+    assert report.ok
+    (kink,) = (one for one in report.conditions if "== 2" in one.text)
+    assert kink.text.endswith("(for limit = 2)")
+
+
+def test_a_flag_is_no_tensor_of_one_integer() -> None:
+    assert "i64" not in sg.verify(Clamped).inferred

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from symgrad.deadline import TimeUp
 from symgrad.errors import SymgradError, counted, is_limit
@@ -373,25 +373,32 @@ def _together(
     What differs by the numbers of axes alone, and the sizes of these, is one condition; what
     another report has beside, is said to be about that.
     """
-    more: dict[Condition, list[str]] = {}
+    more: dict[tuple[Any, ...], tuple[Condition, list[str]]] = {}
     for words, conditions in others.items():
-        left = Counter(map(_whatever_axes, own))
+        left, met = Counter(map(_whatever_axes, own)), Counter[tuple[str, str]]()
         for one in conditions:
             key = _whatever_axes(one)
             if left[key]:
                 left[key] -= 1
             elif one not in own:
-                more.setdefault(one, []).append(words)
+                more.setdefault((*key, met[key]), (one, []))[1].append(words)
+                met[key] += 1
     found = [
         replace(one, text=f"{one.text} ({'; '.join(_shortened(every, short))})")
-        for one, every in more.items()
+        for one, every in more.values()
     ]
     return tuple(dict.fromkeys((*own, *found)))
 
 
 def _shortened(every: Sequence[str], short: Mapping[str, str]) -> Iterable[str]:
-    """Words, those once that stand for several of them."""
+    """Words, those once that stand for several of them, or for all of what others say."""
     briefs = [short.get(words, "") for words in every]
+    parts = {brief: {*brief.removeprefix("for ").split(", ")} for brief in briefs if brief}
+    least = {
+        brief: min((one for one in parts if parts[one] <= own), key=lambda one: len(parts[one]))
+        for brief, own in parts.items()
+    }
+    briefs = [least.get(brief, "") for brief in briefs]
     return dict.fromkeys(
         brief if brief and briefs.count(brief) > 1 else words
         for words, brief in zip(every, briefs, strict=True)
@@ -399,7 +406,7 @@ def _shortened(every: Sequence[str], short: Mapping[str, str]) -> Iterable[str]:
 
 
 def _whatever_axes(one: Condition) -> tuple[str, str]:
-    text = _AXES.sub(r"\1#", one.text)
+    text = _BOUND.sub("#", _FIRST_AXES.sub("[", _AXES.sub(r"\1#", one.text)))
     return one.kind, _SIZE.sub("# == ", text)
 
 
@@ -408,6 +415,8 @@ _AXES = re.compile(
     r"|dim=|axis )(?:\d+|\([\d, ]+\))"
 )
 """The axes of an operation."""
+_FIRST_AXES, _BOUND = re.compile(r"\[(?:(?::|\.\.\.), )+"), re.compile(r"(?<=[\[:])[a-z](?=[:\]])")
+"""The axes before the last one of a place in a tensor, and a size that bounds that one."""
 _SIZE = re.compile(r"\A[a-z] == (?=\d+\Z)")
 """A condition on one size alone."""
 
