@@ -212,7 +212,7 @@ def in_time(function: AnyFunction, timeout: float | None, judge: Callable[[], Re
         stopped = False
         report = _unfinished(function, f"{error.what}: {error.hint}")
     timed_out, seconds = report.timed_out or stopped, processor_time() - started
-    unjudged = class_of(function).symgrad_unjudged
+    unjudged = class_of(taken(function)).symgrad_unjudged
     notes = dict.fromkeys([*report.notes, unjudged] if unjudged else report.notes)
     return replace(report, notes=tuple(notes), timed_out=timed_out, repaired=None, seconds=seconds)
 

@@ -131,3 +131,36 @@ def test_a_case_without_sizes_is_none() -> None:
     assert facts is not None
     assert facts.assume(n, "!=", 2) is None
     assert sg.verify(Rolled, "n m", suggest=False).verdict == sg.PROVED
+
+
+class Demanding(Function):
+    """The identity where its input is above 0; ``divisor``: of what backward divides by itself."""
+
+    divisor: Any
+
+    @classmethod
+    def forward(cls, ctx: Any, x: Any) -> Any:
+        assert (x > 0).all()
+        ctx.save_for_backward(x)
+        return x * 1
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        divisor = cls.divisor(x)
+        return g * divisor / divisor
+
+
+DIVISORS = {
+    "its size": (lambda x: x.abs(), sg.PROVED),
+    "what it is above 0": (lambda x: x.relu(), sg.PROVED),
+    "what it is below 0": (lambda x: (-x).relu(), sg.REFUTED),
+    "what it is above 1": (lambda x: (x - 1).relu(), sg.REFUTED),
+}
+
+
+@pytest.mark.parametrize("name", DIVISORS)
+def test_what_a_demand_excludes_is_divided_by(name: str) -> None:
+    divisor, verdict = DIVISORS[name]
+    one = type("One", (Demanding,), {"divisor": staticmethod(divisor)})
+    assert sg.verify(one, "n", suggest=False).verdict == verdict

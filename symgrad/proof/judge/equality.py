@@ -266,7 +266,8 @@ def decide_equal(
             work=result.context.work,
         )  # fmt: skip
     rest = partial(
-        _resting, facts=facts, leaves=leaves, graph=graph, solved=solved, stated=bool(relations),
+        _resting, facts=facts, leaves=leaves, graph=graph, solved=solved,
+        stated=not all(map(_is_open, relations)),
         hopeless={} if hopeless is None else hopeless,
     )  # fmt: skip
     found = rest(result)
@@ -310,8 +311,8 @@ def _resting(
 ) -> _Resting:  # fmt: skip
     """What a difference that is zero rests on: its obligations discharged, the rest printed.
 
-    ``stated``: relations are; points that meet them are too few to show that something holds on
-    more than a null set.
+    ``stated``: relations are that may hold on a null set alone; points that meet them are too few
+    to show that something holds on more than that.
     """
     if any(map(_fails, result.requirements)):
         failed = Equality(False, reason=_NOWHERE, work=result.context.work)
@@ -362,6 +363,20 @@ def _resting(
         known=tuple(known),
     )  # fmt: skip
     return _Resting(equality, (*exceptions, *nonzero), is_told)
+
+
+def _is_open(relation: Relation) -> bool:
+    """Does it hold on an open set: is it strict, between polynomials of the inputs?"""
+    return relation.kind in (">", "!=") and all(
+        node.op in _POLYNOMIAL for node in ancestors([relation.node])
+    )
+
+
+_POLYNOMIAL = (
+    "input", "constant", "add", "sub", "mul", "neg", "square", "expand", "reshape", "permute",
+    "slice",
+)  # fmt: skip
+"""Operations whose result is a polynomial of their arguments."""
 
 
 def _is_met(exception: Poly) -> bool:
