@@ -6,7 +6,8 @@ Out: one report for all of it.
 Texts, truth values, options that are None and integers are judged at what the program tells apart
 (``symgrad.frontend.asked``); numbers that are fixed, at a few plain ones of the default's sign.
 Where backward is wrong at one of them, that is the verdict; a value at which forward raises is
-none.  What is proved is part of the verdict.
+none, nor is one at which backward does by its own ``raise``.  What is proved is part of the
+verdict.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from symgrad.plain_values import described, either, is_alike
 from symgrad.proof.report.merge import under
 from symgrad.proof.report.records import Condition, InputReport, Report
 from symgrad.proof.report.rendering import worded
-from symgrad.proof.report.verdict import FAILED, Verdict
+from symgrad.proof.report.verdict import FAILED, REFUSED, Verdict
 from symgrad.quantify import (
     OTHERS_WRONG,
     Judge,
@@ -63,7 +64,10 @@ def with_other_values(request: Request, found: Quantified, judge: Judge, first: 
 
 @dataclass
 class _Others:
-    """``proved``: the reports that are, by the values that are not the defaults."""
+    """``proved``: the reports that are, by the values that are not the defaults.
+
+    ``refused``: values for which backward raises by its own ``raise``, by what it says.
+    """
 
     request: Request
     found: Quantified
@@ -71,6 +75,7 @@ class _Others:
     first: Judge
     proved: dict[tuple[tuple[str, Any], ...], Report] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    refused: dict[str, list[str]] = field(default_factory=dict)
 
     def run(self) -> Report:
         """The report on all values."""
@@ -123,6 +128,9 @@ class _Others:
         if report is None:
             report, whole = self._at(values, self.judge), not self.found.pieces
         if report is None:
+            return None
+        if report.refuses:
+            self.refused.setdefault(_why(report), []).append(_said(values))
             return None
         if report.verdict in _WRONG:
             return None if _is_beyond(values, report) else self._refuted(values)
@@ -264,7 +272,9 @@ class _Others:
         return None
 
     def _noted(self, report: Report) -> Report:
-        return replace(report, notes=tuple(dict.fromkeys((*report.notes, *self.notes))))
+        refused = [f"not judged for {either(every)}: {why}" for why, every in self.refused.items()]
+        notes = dict.fromkeys((*report.notes, *self.notes, *refused))
+        return replace(report, notes=tuple(notes))
 
 
 def _plain(default: float) -> Iterator[float]:
@@ -293,6 +303,12 @@ def _is_beyond(values: Values, report: Report) -> bool:
     """Does backward raise for a real number?  Forward may be infinite there, as torch divides."""
     fails = any(one.reason.startswith(FAILED) for one in report.inputs.values())
     return fails and any(type(one) is float for one in values.values())
+
+
+def _why(report: Report) -> str:
+    """What backward raises, and where."""
+    reason = next(one.reason for one in report.inputs.values())
+    return reason.removeprefix(f"{REFUSED}: ")
 
 
 def _with_conditions(report: Report, others: Mapping[str, Report]) -> Report:

@@ -161,6 +161,10 @@ class OperationError(TraceError):
     """An operation of symgrad failed on what it was given: that says nothing of the Function."""
 
 
+class RefusalError(TraceError):
+    """Backward raises by a ``raise`` or an ``assert`` of its own."""
+
+
 class UnreadyError(TraceError):
     """The program refuses to run here, for what the call has nothing to do with: a set-up."""
 

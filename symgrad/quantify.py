@@ -575,6 +575,8 @@ def _beside(report: Report, values: Mapping[str, int | float]) -> Iterator[str]:
 
 def _noted(piece: Piece, report: Report) -> str:
     """The verdict on a piece as a note."""
+    if report.refuses:
+        return f"not judged for {piece.condition}: backward raises by its own raise"
     shown = _refuted(report)
     conditions = _assumptions(report) if report.verdict is Verdict.PROVED else []
     why = f": {shown[0]}" if shown else supposing(conditions)

@@ -19,6 +19,7 @@ from symgrad.errors import (
     Location,
     OperationError,
     ProtocolError,
+    RefusalError,
     ShapeError,
     SymgradError,
     TraceError,
@@ -27,6 +28,7 @@ from symgrad.errors import (
 from symgrad.frontend.caller import frame_location, here, place, user_frame, warn_user
 from symgrad.frontend.demands import Demands
 from symgrad.frontend.facts import OPPOSITE, NeedsDecision, SizeFacts
+from symgrad.frontend.spoken import is_raised
 from symgrad.frontend.unready import lacks_setup
 from symgrad.interpreters import ATTRIBUTE
 from symgrad.ir.assume import Assumption
@@ -485,6 +487,8 @@ def as_symgrad_error(error: Exception | SystemExit, stage: str) -> SymgradError:
         return unready
     about_ours = _OURS.search(text) and "'NoneType'" not in text
     kind = TraceError if own and not about_ours else OperationError
+    if kind is TraceError and stage == "backward" and is_raised(error):
+        kind = RefusalError
     hint = ""
     if isinstance(error, ModuleNotFoundError) and error.name:
         hint = (

@@ -30,6 +30,7 @@ from symgrad.deadline import TimeUp, check, limited
 from symgrad.errors import (
     DependencyError,
     NotProvedError,
+    RefusalError,
     ShapeError,
     SymgradError,
     UnreadyError,
@@ -88,7 +89,15 @@ from symgrad.proof.report.records import (
     InputReport,
     Report,
 )
-from symgrad.proof.report.verdict import AGAINST, DIFFERS, FAILED, Verdict, failure, worst
+from symgrad.proof.report.verdict import (
+    AGAINST,
+    DIFFERS,
+    FAILED,
+    REFUSED,
+    Verdict,
+    failure,
+    worst,
+)  # fmt: skip
 from symgrad.proof.scalars import uninterpreted
 from symgrad.proof.second.order import NAME as SECOND_ORDER
 from symgrad.proof.second.order import ONCE, second_order
@@ -804,7 +813,8 @@ def outcome_of(one: JudgedCase, name: str) -> Judgement | None:
         return Judgement(Verdict.UNDECIDED, reason=said)
     if one.case.problem is not None:
         verdict = Verdict.UNDECIDED if is_limit(one.case.problem) else Verdict.REFUTED
-        return Judgement(verdict, reason=f"{FAILED}: {one.case.problem}")
+        why = REFUSED if isinstance(one.case.problem, RefusalError) else FAILED
+        return Judgement(verdict, reason=f"{why}: {one.case.problem}")
     gradient = _gradient(one, name)
     if gradient is not None and gradient.problem is not None:
         return Judgement(Verdict.REFUTED, reason=gradient.problem.what)

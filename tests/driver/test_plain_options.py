@@ -310,3 +310,55 @@ def test_more_counts_are_left_out_where_they_take_too_long(
         known = [one for one in (1, 2, 3, 5) if one not in late]
         assert found.stated == f"PROVED for steps = {' or '.join(map(str, known))}"
         assert "Not judged in time: x[n, m], steps = " in found.inferred
+
+
+def _flagged(ctx: Any, x: Any, doubled: bool = False, mode: int = 0) -> Any:
+    ctx.doubled, ctx.mode = doubled, mode
+    return 2 * x if doubled else x * 1
+
+
+def _refuses_one(ctx: Any, g: Any) -> Any:
+    if ctx.doubled:
+        raise RuntimeError("not doubled")
+    return g * 1, None, None
+
+
+def _raises(ctx: Any, g: Any) -> Any:
+    if ctx.mode != 0:
+        raise NotImplementedError("only mode 0 has a gradient")
+    return g * (2 if ctx.doubled else 1), None, None
+
+
+def _fails(ctx: Any, g: Any) -> Any:
+    return (g.nothing_like_it() if ctx.doubled else g * 1), None, None
+
+
+def _refuses(ctx: Any, g: Any) -> Any:
+    raise NotImplementedError("for inference")
+
+
+def test_values_for_which_backward_raises_by_its_own_raise_are_not_judged() -> None:
+    report = verdict(_flagged, _refuses_one)
+    assert report.ok
+    assert dict(report.values)["doubled"] == "False"
+    assert any("not judged for doubled = True: " in note for note in report.notes)
+    report = verdict(_flagged, _raises)
+    assert report.ok
+    assert dict(report.values)["doubled"] == "False or True"
+    assert any("only mode 0 has a gradient" in note for note in report.notes)
+
+
+def test_a_backward_that_fails_otherwise_is_wrong() -> None:
+    report = verdict(_flagged, _fails)
+    assert report == sg.REFUTED
+    assert dict(report.values)["doubled"] == "True"
+    assert verdict(_flagged, _refuses) == sg.REFUTED
+
+
+def test_a_value_that_backward_refuses_hides_no_wrong_one() -> None:
+    def backward(ctx: Any, g: Any) -> Any:
+        if ctx.mode > 2:
+            raise RuntimeError(ctx.mode)
+        return g * (2 if ctx.doubled else 1) * (1 if ctx.mode < 2 else 3), None, None
+
+    assert verdict(_flagged, backward).stated.startswith("SURROGATE? for mode = 2")

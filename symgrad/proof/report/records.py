@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from symgrad.errors import Location, NotProvedError
 from symgrad.plain_values import stated
 from symgrad.proof.report.rendering import as_html, as_latex, as_text, text
-from symgrad.proof.report.verdict import DERIVED, HasVerdict, Verdict, worst
+from symgrad.proof.report.verdict import DERIVED, REFUSED, HasVerdict, Verdict, worst
 
 if TYPE_CHECKING:
     from symgrad.proof.repair.formulas import Formulas
@@ -273,6 +273,12 @@ class Report(HasVerdict):
         """The conditions of all inputs, each once."""
         found = [c for report in self.inputs.values() for c in report.conditions]
         return tuple(dict.fromkeys(found))
+
+    @property
+    def refuses(self) -> bool:
+        """Does backward raise by a ``raise`` or an ``assert`` of its own, for all inputs?"""
+        found = [one.reason.startswith(REFUSED) for one in self.inputs.values()]
+        return bool(found) and all(found)
 
     @property
     def limits(self) -> tuple[str, ...]:

@@ -94,6 +94,8 @@ SURROGATE, REFUTED = Verdict.SURROGATE, Verdict.REFUTED
 
 FAILED = "backward failed"
 """How the reason begins where backward raises an error."""
+REFUSED = f"{FAILED} by its own raise"
+"""How it begins where a ``raise`` or an ``assert`` of the program does."""
 DERIVED = "derived: no backward written"
 AGAINST = "judged against the declared surrogate, not against forward"
 DIFFERS = "it differs from the true derivative"
