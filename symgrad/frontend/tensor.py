@@ -279,10 +279,11 @@ class SymbolicTensor(_Held):
         own_names(made).update({name: kept[name] for name in kept if name != _MARKS})
         return made
 
-    def write(self, value: Node, *, convert: bool = False) -> None:
+    def write(self, value: Node, *, convert: bool = False, trim: bool = False) -> None:
         """Replace its elements by those of ``value``, broadcast to its shape and in its dtype.
 
-        Unless ``convert`` is set, a float result does not go into an integer tensor.
+        Unless ``convert`` is set, a float result does not go into an integer tensor.  ``trim``:
+        axes of size 1 in front of those that it has are left out, as where items are set.
         """
         session = current()
         if self.storage.node.graph is not session.graph:
@@ -296,7 +297,7 @@ class SymbolicTensor(_Held):
         shape = self.node.shape
         if value.rank > len(shape):
             extra = value.rank - len(shape)
-            if any(size != 1 for size in value.shape[:extra]):
+            if not trim or any(size != 1 for size in value.shape[:extra]):
                 raise ShapeError(
                     f"a value of shape {Shape.of(value.shape)} cannot be written into a tensor of "
                     f"shape {self.shape}", location=here(),

@@ -87,7 +87,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     elif chosen.places:
         _set_places(chosen, value)
     else:
-        chosen.view.write(as_node(value, chosen.view.dtype), convert=True)
+        chosen.view.write(as_node(value, chosen.view.dtype), convert=True, trim=True)
 
 
 setattr(SymbolicTensor, "__getitem__", selecting("__getitem__", getitem))  # noqa: B010
