@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,3 +50,26 @@ def test_slopes_of_steps(which: str, tmp_path: Path) -> None:
 def test_classes(function: type[sg.Function], tmp_path: Path) -> None:
     line = declared(function, tmp_path)
     assert line.startswith("surrogate = " if CLASSES[function] else "verdict = ")
+
+
+class WritesToo(sg.Function):
+    """A surrogate that writes into the incoming gradient: wrong for that."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return sg.sign(x)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        g[x > 1] = 0
+        g[x < -1] = 0
+        return g
+
+
+def test_the_verdict_that_is_to_be_declared_is_that_on_the_function() -> None:
+    report = sg.verify(WritesToo, "n")
+    assert report == sg.REFUTED
+    assert report.inputs["x"].verdict == sg.SURROGATE
+    assert 'verdict = "REFUTED"' in str(report)

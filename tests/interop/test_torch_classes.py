@@ -135,7 +135,8 @@ def test_what_cannot_be_traced_is_said_with_its_line(name: str) -> None:
 
 
 @pytest.mark.parametrize(("call", "said"), [
-    ("torch.linalg.lu_factor(x)[0]", "torch.linalg.lu_factor"), ("torch.histogram(x)", "torch.histogram"),
+    ("torch.linalg.lu_factor(x)[0]", "torch.linalg.lu_factor"),
+    ("torch.histogram(x)", "torch.histogram"),
     ("torch.linalg.ldl_factor(x)[0]", "torch.linalg.ldl_factor"),
     ("x.data_ptr() + x", "torch.Tensor.data_ptr"),
 ])  # fmt: skip

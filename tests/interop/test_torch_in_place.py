@@ -13,6 +13,7 @@ import symgrad as sg  # noqa: E402
 from symgrad.errors import ShapeError  # noqa: E402
 
 pytestmark = pytest.mark.peers
+Function: Any = torch.autograd.Function
 Write = Callable[[Any, Any], Any]
 
 GROW: dict[str, Write] = {
@@ -31,7 +32,7 @@ KEEP: dict[str, Write] = {
 
 
 def _class(write: Write) -> Any:
-    class Written(torch.autograd.Function):
+    class Written(Function):
         @staticmethod
         def forward(ctx: Any, x: Any, v: Any) -> Any:
             d = x * 2

@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from symgrad.proof.report.verdict import DERIVED
+from symgrad.proof.report.verdict import DERIVED, Verdict
 
 if TYPE_CHECKING:
     from symgrad.proof.report.records import CaseReport, Condition, InputReport, Report
@@ -33,7 +33,7 @@ def as_text(report: Report) -> str:
         lines.append(f"  {report.domain}")
     for one in report.inputs.values():
         lines.append("")
-        lines += _input_lines(one, report.quantified)
+        lines += _input_lines(one, report.verdict, report.quantified)
     if report.protocol:
         lines.append("")
         lines.append("  protocol")
@@ -46,8 +46,11 @@ def as_text(report: Report) -> str:
     return "\n".join(lines)
 
 
-def _input_lines(one: InputReport, quantified: Sequence[str] = ()) -> list[str]:
-    """``quantified``: what the headline says of plain numbers, which is not said again."""
+def _input_lines(one: InputReport, whole: Verdict, quantified: Sequence[str] = ()) -> list[str]:
+    """``whole``: the verdict on the Function, which is what is declared of a surrogate.
+
+    ``quantified``: what the headline says of plain numbers, which is not said again.
+    """
     how = f"   ({one.method})" if one.method else ""
     where = f"   {one.location}" if one.location and not one.verdict else ""
     lines = [f"  gradient of {one.name}: {one.verdict}{how}{where}"]
@@ -63,7 +66,7 @@ def _input_lines(one: InputReport, quantified: Sequence[str] = ()) -> list[str]:
             lines += _case_lines(one.cases)
     if one.surrogate:
         lines += _wrapped(f"backward {one.surrogate}", 6)
-        declared = one.declaration or f'verdict = "{one.verdict}"'
+        declared = one.declaration or f'verdict = "{whole}"'
         lines.append(f"{' ' * 6}if that is meant, declare it in symgrad.toml:")
         lines += [f"{' ' * 8}{line}" for line in declared.splitlines()]
     lines += _counterexample_lines(one)
@@ -177,7 +180,8 @@ def as_html(report: Report) -> str:
     rows = []
     for one in report.inputs.values():
         cells = [html.escape(one.name), _badge(str(one.verdict))]
-        details = [html.escape(line.strip()) for line in _input_lines(one, report.quantified)[1:]]
+        said = _input_lines(one, report.verdict, report.quantified)[1:]
+        details = [html.escape(line.strip()) for line in said]
         shown = "<br>".join(details) + _formulas_html(report, one.name)
         rows.append(f"<tr><td>{'</td><td>'.join(cells)}</td><td>{shown}</td></tr>")
     for finding in report.protocol:
