@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
 import symgrad as sg  # noqa: E402
 from symgrad.errors import SymgradError  # noqa: E402
+from symgrad.frontend.guests import Call, Given  # noqa: E402
+from symgrad.interop.torch.measuring import measured  # noqa: E402
 
 pytestmark = pytest.mark.peers
 FUNCTION: Any = torch.autograd.Function
@@ -413,6 +416,97 @@ def test_a_wrong_gradient_of_theirs_is_refuted_by_torch(cls: Any, wrong: Any) ->
     assert "confirmed in torch" in str(report)
     found = [one.location for one in report.inputs.values() if one.location is not None]
     assert all(one.file == __file__ for one in found)
+
+
+class Doubled(FUNCTION):
+    """``made`` computes both; the imaginary part of a conjugate knows which by the dtype."""
+
+    made: Any
+
+    @classmethod
+    def forward(cls, ctx: Any, z: Any) -> Any:
+        return cls.made(z)
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        return cls.made(g)
+
+
+def _imaginary(z: Any) -> Any:
+    return -1j * z if z.is_floating_point() else z.conj().imag
+
+
+VIEWS: tuple[Any, ...] = (lambda z: z.conj(), lambda z: z.mH, _imaginary)
+
+
+@pytest.mark.parametrize("made", VIEWS)
+def test_views_that_torch_keeps_as_conjugates_are_run(made: Any) -> None:
+    cls = type("Doubled", (Doubled,), {"made": staticmethod(made)})
+    assert str(sg.verify(cls, "c128[n m]", suggest=False, timeout=None).verdict) == "PROVED"
+    place, weight = (1, 0, 1), np.arange(1.0, 13).reshape(2, 3, 2)
+    shown = made(torch.view_as_complex(torch.tensor(weight)))
+    given = torch.view_as_real(shown.resolve_conj()) if shown.is_complex() else shown
+    point = [("z", Given(weight.tolist(), "float32", complex=True))]
+    call = Call(point, frozenset("z"), [given.tolist()], "z", place)
+    found = measured(cls, call)
+    assert found.how == "by autograd through forward"
+    assert found.backward == pytest.approx(found.derivative)
+    wrong = type("Wrong", (cls,), {"backward": staticmethod(lambda ctx, g: g.mT + 0j)})
+    report = sg.verify(wrong, "c128[n n]", suggest=False, timeout=None)
+    assert str(report.verdict) == "REFUTED"
+    assert "confirmed in torch: backward gives" in str(report)
+
+
+def _times(z: Any) -> Any:
+    z = z.clone()
+    z[..., 1:] *= 2
+    return z
+
+
+def _plus(z: Any) -> Any:
+    z = z.clone()
+    z[..., 1:-1] += z[..., 1:-1]
+    return z
+
+
+def _shifted(z: Any) -> Any:
+    z = z.clone()
+    z[..., 1:] += z[..., :-1]
+    return z
+
+
+@pytest.mark.parametrize(
+    ("made", "verdict"), [(_times, "PROVED"), (_plus, "PROVED"), (_shifted, "UNDECIDED")]
+)
+def test_what_is_written_in_place_is_read_in_its_own_place(made: Any, verdict: str) -> None:
+    cls = type("Doubled", (Doubled,), {"made": staticmethod(made)})
+    report = sg.verify(cls, "c128[n m]", suggest=False, timeout=None)
+    assert str(report.verdict) == verdict
+    assert ("in an order of torch's" in " ".join(str(report).split())) is (verdict != "PROVED")
+
+
+class Inverse(FUNCTION):
+    """``wrong``: the numbers in the middle count once."""
+
+    wrong = False
+
+    @staticmethod
+    def forward(ctx: Any, z: Any) -> Any:
+        ctx.n = 2 * (z.shape[-1] - 1)
+        return torch.fft.irfft(z, n=ctx.n)
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        z = torch.fft.rfft(g)
+        z[..., 1:-1] *= 1 if cls.wrong else 2
+        return z / ctx.n
+
+
+def test_the_middle_of_a_transform_is_doubled_in_place() -> None:
+    assert str(sg.verify(Inverse, "c128[n m+1]", timeout=None).verdict) == "PROVED"
+    wrong = type("Inverse", (Inverse,), {"wrong": True})
+    report = sg.verify(wrong, "c128[n m+1]", timeout=None, suggest=False)
+    assert str(report.verdict) == "REFUTED"
 
 
 def test_torch_takes_no_complex_gradient_of_reals() -> None:

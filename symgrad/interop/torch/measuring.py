@@ -155,7 +155,7 @@ class _Run:
 def _cotangent(given: Any, output: Any) -> Any:
     """The cotangent of an output; a number is expanded, as ``sum().backward()`` does it."""
     if output.is_complex():
-        pairs = torch.tensor(given, dtype=torch.view_as_real(output.detach()).dtype)
+        pairs = torch.tensor(given, dtype=output.dtype.to_real())
         return torch.view_as_complex(pairs)
     value = torch.tensor(given, dtype=output.dtype)
     return value.reshape(output.shape) if value.ndim else value.expand(output.shape)

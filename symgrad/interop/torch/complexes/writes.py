@@ -77,8 +77,10 @@ def _fill(input: Any, value: Any) -> ComplexTensor:
 
 @operation("__setitem__")
 def _setitem(input: Any, key: Any, value: Any) -> None:
+    if isinstance(input, ComplexTensor):
+        key = key_of(input, key)
     _check("__setitem__", input, key, value)
-    input.pairs[key_of(input, key)] = as_complex(value).pairs
+    input.pairs[key] = as_complex(value).pairs
 
 
 # -- made of nothing
