@@ -15,7 +15,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -133,12 +133,17 @@ def agrees(subject: Subject, point: Point, name: str) -> bool:
 
 
 def _contradicting(subject: Subject, at: Evaluation, along: Mapping[str, Array]) -> Any | None:
-    """The difference quotient, where gradients differ from it and sympy's derivative does not."""
+    """The difference quotient, where gradients differ from it and sympy's derivative does not.
+
+    They differ from that derivative, too: of what is 0 by cancellation, a quotient is rounding.
+    """
     comparison = subject.compare(at, along)
     if comparison.gap <= tolerance(subject):
         return None
     quotient, derivative = comparison.quotient, subject.sympy_derivative(at, along)
     if not (_is_real(derivative) and _is_real(quotient)):
+        return None
+    if replace(comparison, quotient=derivative).gap <= tolerance(subject):
         return None
     scale = abs(derivative) + abs(quotient) + 1
     return quotient if abs(derivative - quotient) <= tolerance() * scale else None
