@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from symgrad.errors import DTypeError
 from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import check_fits
 from symgrad.frontend.kinds import refused
@@ -62,9 +63,17 @@ for _op in ("floor", "ceil", "trunc"):
 
 
 @operation("round", inplace=True)
-def round(input: Any, *, decimals: int = 0) -> Tensor:
-    """The nearest multiple of ``10 ** -decimals``, the even one of two; integers stay."""
-    if decimals == 0 or not as_tensor(input).dtype.is_float:
+def round(input: Any, *, decimals: int | None = None) -> Tensor:
+    """The nearest multiple of ``10 ** -decimals``, the even one of two.
+
+    Integers stay, but are refused with ``decimals``, as in torch.  Raises DTypeError.
+    """
+    if decimals is not None and not as_tensor(input).dtype.is_float:
+        raise DTypeError(
+            f"round() with decimals takes floats, not {as_tensor(input).dtype}", location=here(),
+            hint="leave decimals out, or convert the tensor: .to(sg.float64)",
+        )  # fmt: skip
+    if not decimals:
         return _nearest(input)
     scale = 10.0 ** abs(decimals)
     inner, outer = ("mul", "div") if decimals > 0 else ("div", "mul")

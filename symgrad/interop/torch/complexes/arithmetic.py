@@ -10,6 +10,8 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+from symgrad.errors import DTypeError
+from symgrad.frontend.caller import here
 from symgrad.frontend.complexes import ComplexTensor
 from symgrad.frontend.lift import as_tensor
 from symgrad.frontend.table import functions as sg
@@ -52,12 +54,24 @@ def _bilinear(product: Callable[[Any, Any], Any], left: Parts, right: Parts) -> 
 
 @operation("complex", of_reals=True)
 def _complex(real: Any, imag: Any) -> ComplexTensor:
-    return paired(as_tensor(real), as_tensor(imag), real, imag)
+    return paired(*_alike("complex", real, imag), real, imag)
 
 
 @operation("polar", of_reals=True)
 def _polar(abs: Any, angle: Any) -> ComplexTensor:
-    return paired(abs * sg.cos(angle), abs * sg.sin(angle), abs, angle)
+    size, turned = _alike("polar", abs, angle)
+    return paired(size * sg.cos(turned), size * sg.sin(turned), abs, angle)
+
+
+def _alike(name: str, *given: Any) -> list[Any]:
+    """Both as tensors.  Raises DTypeError where their dtypes differ, as torch does."""
+    first, second = map(as_tensor, given)
+    if first.dtype != second.dtype:
+        raise DTypeError(
+            f"{name}(): expected two tensors of one dtype, got {first.dtype} and {second.dtype}",
+            location=here(),
+        )  # fmt: skip
+    return [first, second]
 
 
 @operation("abs", "absolute", "__abs__")
