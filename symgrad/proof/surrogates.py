@@ -359,7 +359,7 @@ def _with_gradient(case: FunctionCase, name: str, node: Node) -> FunctionCase:
     ))  # fmt: skip
 
 
-_NOT_ZERO = "is not zero, which is the true gradient: forward is constant around almost every point"
+_NOT_ZERO = "is not zero; the true gradient is: forward is constant around almost every point"
 
 
 def _not_zero(search: _Search) -> str:

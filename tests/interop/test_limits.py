@@ -140,3 +140,31 @@ def test_a_limit_that_may_be_large_is_a_condition_that_was_found(cls: Any, limit
     assert str(report.verdict) == "REFUTED"
     found = [one.text for one in report.conditions if one.kind == "found"]
     assert any(f"x.square().sum(1, keepdim=True).sqrt() > {limit}" in one for one in found)
+
+
+class Arcsinh(FUNCTION):
+    """What backward limits is at least 1."""
+
+    factor = 1
+
+    @classmethod
+    def forward(cls, ctx: Any, x: Any) -> Any:
+        z = (x * x + 1).sqrt()
+        ctx.save_for_backward(z)
+        return (x + z).log()
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        (z,) = ctx.saved_tensors
+        return cls.factor * torch.where(z <= 1e-6, 7 * g, g / z.clamp(min=1e-5))
+
+
+class ArcsinhWrong(Arcsinh):
+    factor = 2
+
+
+def test_a_limit_that_nothing_is_below_is_no_condition() -> None:
+    report = sg.verify(Arcsinh, "n", suggest=False)
+    assert report.ok
+    assert not report.conditions
+    assert sg.verify(ArcsinhWrong, "n", suggest=False) == sg.REFUTED

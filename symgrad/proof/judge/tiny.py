@@ -20,12 +20,14 @@ from dataclasses import dataclass
 
 from symgrad.budgets import LARGEST_LIMIT, LARGEST_TINY
 from symgrad.ir.assume import Assumption
+from symgrad.ir.dtype import bool_
 from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.rewrite import rewrite
 from symgrad.ops.movement import bare
 from symgrad.proof.judge.boundaries import inputs_of, integral
 from symgrad.proof.judge.equality import facts_of
 from symgrad.proof.judge.ranges import Ranges, of_inputs
+from symgrad.proof.judge.ranges import point as exactly
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.report.records import Condition
 from symgrad.proof.words.code import NoSpelling
@@ -72,6 +74,11 @@ def outside_of_tiny(subject: Subject, name: str, *, any_limit: bool = False) -> 
             return None
         place = found[node]
         point = args[1 - place]
+        if ranges.of(node.args[1 - place]).positive:
+            if node.op in _ORDERED:
+                holds = (place == 1) == (_ORDERED[node.op] == "gt")
+                return graph.expand(graph.constant(holds, bool_), node.shape)
+            return point if node.op == "maximum" else args[place]
         if node.op in _ORDERED:
             sides = (0.0, point) if place == 0 else (point, 0.0)
             return graph.binary(_ORDERED[node.op], *sides)
@@ -132,9 +139,14 @@ def _is_of_inputs(point: Node, subject: Subject) -> bool:
 def _regions(
     subject: Subject, found: Iterable[tuple[Node, int]], ranges: Ranges
 ) -> Iterable[Condition]:
-    """``p <= v`` for a p that is not negative, ``p.abs() <= v`` for another one."""
+    """``p <= v`` for a p that is not negative, ``p.abs() <= v`` for another one.
+
+    None for a p that is above v everywhere.
+    """
     for node, place in found:
         point, value = node.args[1 - place], number(node.args[place])
+        if value is not None and (ranges.of(point) + exactly(-abs(value))).positive:
+            continue
         if not ranges.of(point).nonnegative:
             point = subject.graph.apply("abs", point)
         said = related(point, "<=", node.args[place] if value is None else abs(value))
