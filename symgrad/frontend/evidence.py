@@ -387,7 +387,7 @@ def evidence_of(function: AnyFunction) -> dict[str, Evidence]:
             saved.update(*(_names(argument) for argument in node.args))
         elif isinstance(node, ast.Call):
             indices |= _indices(node)
-            ranks |= _under_windows(node)
+            ranks |= _under_windows(node) | _under_letters(node)
     used.tensors |= {name for mask in used.tensors & {*used.masks} for name in used.masks[mask]}
     flags = dict.fromkeys(sorted(asked - saved), "flag")
     named = parameters(function)
@@ -634,6 +634,18 @@ def _under_windows(call: ast.Call) -> dict[str, int]:
     return {
         own: ranks[what] for what, part in given if what in ranks for own in sorted(_names(part))
     }  # fmt: skip
+
+
+def _under_letters(call: ast.Call) -> dict[str, int]:
+    """``einsum("ij,jk->ik", x, y)`` says how many axes x and y have, where they stand alone."""
+    equation = call.args[0] if _called(call) == "einsum" and call.args else None
+    if not isinstance(equation, ast.Constant) or not isinstance(equation.value, str):
+        return {}
+    words = equation.value.replace(" ", "").partition("->")[0].split(",")
+    pairs = zip(words, call.args[1:], strict=False)
+    return {
+        one.id: len(word) for word, one in pairs if isinstance(one, ast.Name) and "." not in word
+    }
 
 
 def _without_gradient(function: AnyFunction, tree: ast.AST) -> set[str]:

@@ -166,8 +166,27 @@ class Triangle(FUNCTION):
         return out
 
 
+class Lettered(FUNCTION):
+    """The letters of an equation say how many axes tensors have."""
+
+    scale = 1
+
+    @staticmethod
+    def forward(ctx: Any, core: Any, left: Any, right: Any) -> Any:
+        ctx.save_for_backward(core, left, right)
+        return torch.einsum("i j k l, j r, i p -> p r k l", core, right, left)
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        core, left, right = ctx.saved_tensors
+        g = cls.scale * g
+        by_core = torch.einsum("prkl,jr,ip->ijkl", g, right, left)
+        by_left = torch.einsum("prkl,ijkl,jr->ip", g, core, right)
+        return by_core, by_left, torch.einsum("prkl,ijkl,ip->jr", g, core, left)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("cls", [Shift, Parts, Switch, Segments, Depthwise, Triangle])
+@pytest.mark.parametrize("cls", [Shift, Parts, Switch, Segments, Depthwise, Triangle, Lettered])
 def test_arguments_are_found(cls: Any) -> None:
     assert str(judged(cls).verdict) == "PROVED"
     assert str(judged(type("Wrong", (cls,), {"scale": 2})).verdict) == "REFUTED"
