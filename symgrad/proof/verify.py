@@ -836,7 +836,9 @@ def _report(
     known = [(one, o) for one, o in zip(judged, outcomes, strict=True) if o is not None]
     if not known:
         return InputReport(name, Verdict.UNDECIDED, "there is no gradient to judge")
-    chosen, decided = max(known, key=lambda pair: pair[1].verdict)
+    chosen, decided = max(
+        known, key=lambda pair: (pair[1].verdict, pair[1].counterexample is not None)
+    )
     verdict = decided.verdict
     conditions = _stated(graphs, chosen.subject_for(name), known, declared, options)
     gradient = _gradient(chosen, name)

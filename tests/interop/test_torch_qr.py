@@ -137,6 +137,44 @@ def test_shapes_that_fit_a_backward_for_no_more_columns_than_rows_are_found() ->
     assert sg.verify(Factors, "n m", timeout=None).verdict is sg.REFUTED
 
 
+def test_a_mistake_is_shown_where_backward_runs() -> None:
+    wrong = type("Factors", (Factors,), {"wrong": True})
+    report = sg.verify(wrong, timeout=None, suggest=False)
+    assert report.verdict is sg.REFUTED
+    assert report.inputs["A"].counterexample is not None
+    said = " ".join(str(report).split())
+    assert "confirmed in torch: backward gives" in said
+    assert "REFUTED if n < m: backward failed:" in said
+
+
+class Orthonormal(FUNCTION):
+    """The identity, whatever the matrix.  ``scale``: of what backward adds to 0."""
+
+    scale = 0.0
+
+    @staticmethod
+    def forward(ctx: Any, A: Any) -> Any:
+        Q, _ = torch.linalg.qr(A)
+        ctx.save_for_backward(A)
+        return Q.mT @ Q
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        (A,) = ctx.saved_tensors
+        return cls.scale * A * g.sum()
+
+
+@pytest.mark.parametrize("shapes", [["n+m m"], ["n m"]])
+def test_what_is_constant_by_cancellation_has_no_gradient(shapes: Any) -> None:
+    """Its difference quotient in 60 digits is the rounding of zeros."""
+    report = sg.verify(Orthonormal, *shapes, timeout=None)
+    assert report.verdict is sg.PROVED, str(report)
+    wrong = type("Orthonormal", (Orthonormal,), {"scale": 1.0})
+    report = sg.verify(wrong, *shapes, timeout=None, suggest=False)
+    assert report.verdict is sg.REFUTED
+    assert "confirmed in torch" in str(report)
+
+
 class Squares(FUNCTION):
     mode = "r"
 

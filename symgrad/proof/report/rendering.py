@@ -64,6 +64,8 @@ def _input_lines(one: InputReport, whole: Verdict, quantified: Sequence[str] = (
             lines += _wrapped(f"PROVED for all other sizes{under(rest[0].conditions)}", 6)
         else:
             lines += _case_lines(one.cases)
+    elif one.counterexample is not None:
+        lines += _case_lines([case for case in one.cases if case.reason])
     if one.surrogate:
         lines += _wrapped(f"backward {one.surrogate}", 6)
         declared = one.declaration or f'verdict = "{whole}"'
