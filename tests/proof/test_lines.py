@@ -123,6 +123,34 @@ def test_sides_are_told_apart() -> None:
         assert math.isinf(balls.INFINITY)
 
 
+def test_roots_of_squares_are_absolute_values() -> None:
+    with balls.working(200), lines.sharing():
+        x, _ = moving(0)
+        zero = Line([], whole=True)
+        for side in (1, -1):
+            beside = Beside(side)
+            assert applied("sqrt", beside, x * x).at(1) == side
+            assert applied("hypot", beside, x, zero).at(1) == side
+            assert applied("sqrt", beside, x * x * x * x).at(2) == 1
+            assert beside.asked == [side, side, 1]
+        assert applied("sqrt", Beside(1), x).parts is None
+        assert applied("sqrt", Beside(1), -(x * x)).parts is None
+        assert applied("sqrt", Beside(1), zero).at(0) == 0
+
+
+def test_an_infinity_is_known_where_it_is_compared() -> None:
+    with balls.working(200), lines.sharing():
+        x, _ = moving(2)
+        above, below = lines.literal(math.inf), lines.literal(-math.inf)
+        assert (Beside(1).order(x, above), Beside(1).order(x, below)) == (-1, 1)
+        assert Beside(1).order(below, above) == -1
+        assert Beside(1).order(lines.literal(math.inf), above) == 0
+        assert (above + x).parts is None
+        for unknown in (lines.literal(math.nan), above * x, inverse(x - 2)):
+            with pytest.raises(Uncertain):
+                Beside(1).order(unknown, above)
+
+
 def report(forward: str, backward: str) -> sg.Report:
     text = class_text("Judged", forward, backward, "x")
     return sg.verify(class_of("Judged", text, sg), "n", suggest=False)

@@ -8,8 +8,11 @@ from itertools import islice
 import pytest
 
 from symgrad.deadline import TimeUp
+from symgrad.ir.assume import Assumption
+from symgrad.ir.dim import Dim
 from symgrad.ir.graph import Graph, Node
 from symgrad.proof.oracle import thresholds
+from symgrad.proof.oracle.sample import DENOMINATOR
 from symgrad.proof.oracle.subject import Subject
 from tests.proof.builders import N, tensor
 
@@ -55,3 +58,28 @@ def test_points_of_other_modes_are_others() -> None:
     whole = values(subject, node)
     subject.sampler.modes["x"] = "negative"
     assert values(subject, node) != whole
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 6])
+@pytest.mark.parametrize("positive", [False, True])
+def test_points_of_a_sphere_are_found_in_any_number_of_coordinates(
+    count: int, positive: bool
+) -> None:  # fmt: skip
+    graph = Graph()
+    x, g = graph.input("x", tensor(Dim.of(count))), graph.input("g", tensor())
+    node = graph.apply("sqrt", graph.apply("sum", x * x, axes=(0,)))
+    assumed = [Assumption("x", "positive", "positive")] if positive else []
+    subject = Subject(graph, [x], [(node, g)], {"x": x}, assumptions=assumed)
+    found = [[Fraction(n, DENOMINATOR) for n in one] for one in values(subject, node)]
+    assert any(sum(n * n for n in one) == 1 for one in found)
+    assert not positive or all(n > 0 for one in found for n in one)
+
+
+def test_other_inputs_are_positive_too() -> None:
+    graph = Graph()
+    x, y, g = (graph.input(name, tensor(N)) for name in "xyg")
+    subject = Subject(graph, [x, y], [(x * graph.apply("log", y), g)], {"x": g * y})
+    subject.sampler.modes["y"] = "real"
+    found = list(thresholds.points(subject, x, Fraction(0)))
+    assert any((point.numerators["y"] > 0).all() and point.numerators["y"].size > 1
+               for point in found)  # fmt: skip

@@ -479,8 +479,7 @@ class Lines(Balls):
 
     def number(self, value: Scalar) -> Any:
         """A float literal: all that it may round."""
-        found = literal(value, self.slack)
-        return lines.UNDEFINED if balls.is_special(found) else lines.line(Jet(found))
+        return lines.literal(literal(value, self.slack))
 
     def elementwise(self, op: Op, values: Sequence[Array]) -> Array:
         """An elementwise op on reals."""
@@ -651,7 +650,9 @@ def true_value(subject: Subject, point: Point, name: str, at: tuple[int, ...]) -
         return objective(subject, {**given, name: moved}, point.sizes, side)
 
     try:
-        return derivative(along(0))
+        found = derivative(along(0))
+        if not balls.is_special(found):
+            return found
     except OnBoundary:
         here = objective(subject, feeds(point), point.sizes)
         with suppress(Uncertain):
@@ -659,8 +660,8 @@ def true_value(subject: Subject, point: Point, name: str, at: tuple[int, ...]) -
             smooth = balls.certainly_equal(derivative(ahead), derivative(behind))
             if smooth and all(balls.certainly_equal(one.v, here.v) for one in (ahead, behind)):
                 return derivative(ahead)
-        with lines.sharing():
-            return _continued(subject, point, name, at)
+    with lines.sharing():
+        return _continued(subject, point, name, at)
 
 
 def _continued(subject: Subject, point: Point, name: str, at: tuple[int, ...]) -> Number:

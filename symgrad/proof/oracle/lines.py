@@ -11,6 +11,7 @@ is read.  Use inside ``sharing``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -95,10 +96,11 @@ def _value(function: Callable[[Number], Number], x: Number) -> Number:
 class Line:
     """``sum_k parts[k] t**(low + k)``; None in place of the parts is undefined.
 
-    ``whole``: these are all terms, without a rest.
+    ``whole``: these are all terms, without a rest.  ``infinite``: the sign of a literal infinity,
+    which is undefined but where it is compared.
     """
 
-    __slots__ = ("low", "parts", "whole")
+    __slots__ = ("infinite", "low", "parts", "whole")
 
     def __init__(self, parts: Sequence[Number] | None, low: int = 0, whole: bool = False) -> None:
         if parts is not None and len(parts) > TERMS:
@@ -107,7 +109,7 @@ class Line:
             parts = None
         while parts and parts[0] == 0:
             parts, low = parts[1:], low + 1
-        self.parts, self.whole = parts, whole
+        self.parts, self.whole, self.infinite = parts, whole, 0
         self.low = 0 if whole and not parts else low
 
     @property
@@ -163,6 +165,14 @@ class Line:
 
 
 UNDEFINED = Line(None)
+
+
+def literal(value: Number) -> Line:
+    """A number that does not move; an infinity."""
+    found = Line([value], whole=True)
+    if balls.is_special(value) and math.isinf(value):
+        found.infinite = 1 if value > 0 else -1
+    return found
 
 
 def line(value: Any) -> Line:
@@ -286,7 +296,18 @@ def _exp(asking: Any, x: Line) -> Line:
 
 
 _log = _function("log", balls.log)
-_sqrt = _function("sqrt", balls.sqrt)
+_root = _function("sqrt", balls.sqrt)
+
+
+def _sqrt(asking: Beside, x: Line) -> Line:
+    """Of what vanishes as an even power of t: ``|t|`` to half of that, times another root."""
+    if x.parts is None or not x.parts or x.low <= 0 or x.low % 2:
+        return _root(asking, x)
+    half = x.low // 2
+    sign = asking.side**half
+    asking.asked.append(sign)
+    power = Line([fmpq(sign)], half, whole=True)
+    return power * _root(asking, Line(x.parts, whole=x.whole))
 
 
 def _constant(value: Number) -> Line:
@@ -421,6 +442,10 @@ class Beside:
     def _order(self, x: Line, y: Line) -> int:
         if x is y:
             return 0
+        if (x.infinite or y.infinite) and all(
+            one.infinite or (one.parts is not None and one.low >= 0) for one in (x, y)
+        ):
+            return (x.infinite > y.infinite) - (x.infinite < y.infinite)
         if x.parts is None or y.parts is None:
             raise Uncertain("the order of what is undefined")
         if _is_constant(x) and _is_constant(y):

@@ -73,7 +73,7 @@ def look(
     ``kinked`` where forward has no derivative at any of the points, and there are some.
     ``spread``: look at points of all kinds.
     """
-    seen, kinked, unsure = 0, 0, 0
+    seen, kinked, unsure, beside = 0, 0, 0, 0
     comparable = not isinstance(value, Node) or value.shape == node.shape
     if len(subject.everything.nodes) > BOUNDARY_NODES or not comparable:
         return Found()
@@ -86,13 +86,15 @@ def look(
                 at = subject.evaluate_precise(point)
                 if not _there(at, node, value):
                     continue
+                rounded = not _there(at, node, value, least=0)
                 answer = _at_point(subject, name, at)
             except DomainError:
                 continue
         if answer.wrong is not None:
             return answer
-        seen, kinked, unsure = seen + 1, kinked + answer.kinked, unsure + answer.unsure
-        if seen - unsure >= POINTS * (1 + spread) or unsure >= 2 * POINTS:
+        seen, kinked = seen + 1, kinked + answer.kinked
+        unsure, beside = unsure + answer.unsure, beside + (rounded and not answer.unsure)
+        if seen - unsure - beside >= POINTS * (1 + spread) or unsure + beside >= 2 * POINTS:
             break
     return Found(kinked=seen > 0 and kinked == seen)
 
@@ -166,9 +168,12 @@ def _gap_at(at: Evaluation, node: Node, value: Fraction | Node) -> float:
     return float(np.min(gap, initial=np.inf))
 
 
-def _there(at: Evaluation, node: Node, value: Fraction | Node) -> bool:
+def _there(
+    at: Evaluation, node: Node, value: Fraction | Node, *, least: float = EXACT
+) -> bool:  # fmt: skip
+    """Is it there?  ``least`` of 0: comparisons of the digits that are kept say so, too."""
     gap = at.values[node] - _value(at.values, value)
-    return bool(np.any([abs(one) <= EXACT for one in np.asarray(gap).ravel()]))
+    return bool(np.any([abs(one) <= least for one in np.asarray(gap).ravel()]))
 
 
 def _value(values: Mapping[Node, Array], value: Fraction | Node) -> Any:
@@ -280,8 +285,8 @@ def _points(
     ]  # fmt: skip
     shapes = subject.sampler.small_choices(BOUNDARY_SHAPES)
     if not spread:
-        made, most, free = simple_point, None, (*_BOUNDS, "constant")
-        bases = [(sizes, variant) for sizes in shapes for variant in range(2)]
+        made, most, free = partial(_simple, names), None, (*_BOUNDS, "constant")
+        bases = [(sizes, variant) for sizes in shapes for variant in (0, 1, POSITIVE)]
     else:
         made, most, free = partial(_apart, names), 2, _FREE
         bases = [(shapes[i % len(shapes)], 3 * i) for i in range(SPREAD)] if shapes else []
@@ -292,6 +297,27 @@ def _points(
     for sizes in shapes:
         with suppress(Unsatisfiable, DomainError):
             yield from _constant(subject, node, value, names, made(subject, sizes, 0), free)
+    for sizes in shapes:
+        with suppress(Unsatisfiable, DomainError):
+            yield from _sparse(subject, node, value, names, made(subject, sizes, 0), free)
+
+
+POSITIVE = 6
+"""The variant of simple points at which what the node does not read is positive."""
+
+
+def _simple(
+    names: Sequence[str], subject: Subject, sizes: Mapping[str, int], variant: int
+) -> Point:  # fmt: skip
+    """A simple point; one at which logarithms and roots of other inputs are there."""
+    point = simple_point(subject, sizes, variant)
+    if variant != POSITIVE:
+        return point
+    kept = {*names, *subject.sampler.assumptions, *subject.sampler.cotangents}
+    return replace(point, numerators={
+        name: values if name in kept else np.abs(values)
+        for name, values in point.numerators.items()
+    })  # fmt: skip
 
 
 def _apart(
@@ -329,23 +355,34 @@ def _solved(
     free: Collection[str],
 ) -> Iterator[Point]:
     """One element of an input is moved until one element of the node is the value."""
-    gap = _Gap(node, value, base)
     for name in names:
-        array = base.numerators[name]
-        for place in list(np.ndindex(*array.shape))[:2]:
-            start = np.asarray(gap.of(base))
-            moved = np.asarray(gap.of(_with(base, name, place, Fraction(7, 4))))
-            changes = np.argwhere(~np.isclose(start, moved))
-            if not len(changes):
-                continue
-            target = tuple(changes[0])
-            root = _root(
-                lambda x, name=name, place=place, target=target: float(
-                    gap.of(_with(base, name, place, x))[target]
-                )
-            )
-            if root is not None and _allowed(subject, name, root, free):
-                yield _with(base, name, place, root)
+        places = list(islice(np.ndindex(*base.numerators[name].shape), 2))
+        yield from _solved_at(subject, node, value, name, places, base, free)
+
+
+def _solved_at(
+    subject: Subject,
+    node: Node,
+    value: Fraction | Node,
+    name: str,
+    places: Sequence[tuple[int, ...]],
+    base: Point,
+    free: Collection[str] | None,
+) -> Iterator[Point]:
+    """The same for each of some elements of one input; ``free`` of None: declared or not."""
+    gap = _Gap(node, value, base)
+    for place in places:
+        start = np.asarray(gap.of(base))
+        moved = np.asarray(gap.of(_with(base, name, place, Fraction(7, 4))))
+        changes = np.argwhere(~np.isclose(start, moved))
+        if not len(changes):
+            continue
+        target = tuple(changes[0])
+        root = _root(
+            lambda x, place=place, target=target: float(gap.of(_with(base, name, place, x))[target])
+        )
+        if root is not None and (free is None or _allowed(subject, name, root, free)):
+            yield _with(base, name, place, root)
 
 
 def _root(function: Any) -> Fraction | None:
@@ -391,6 +428,66 @@ def _constant(
                 found += 1
                 if found >= 3:
                     return
+
+
+def _sparse(
+    subject: Subject,
+    node: Node,
+    value: Fraction | Node,
+    names: list[str],
+    base: Point,
+    free: Collection[str],
+) -> Iterator[Point]:
+    """All elements of an input are 0 but one that is solved for, and but one or two before it.
+
+    Those are 1.  What is found is also divided among that element and those after it, so that
+    their squares add up, and one of them is solved for with the others at a part of it.
+    Zeros are taken where they may be, and points first at which doubles are exact.
+    """
+    for name in names:
+        base = _with(base, name, ..., Fraction(0))
+    gap = _Gap(node, value, base)
+    declared = {name: subject.sampler.assumptions.get(name, ()) for name in names}
+
+    def allowed(point: Point) -> bool:
+        return all(
+            one.kind in free and meets(one, point.numerators[name])
+            for name in names for one in declared[name]
+        )  # fmt: skip
+
+    for name in names:
+        places = list(np.ndindex(*base.numerators[name].shape))
+        start, found = base, list[Point]()
+        for count, place in enumerate(places[:3]):
+            alone = list(_solved_at(subject, node, value, name, [place], start, None))
+            found += alone
+            for point in alone:
+                root = Fraction(int(point.numerators[name][place]), DENOMINATOR)
+                rest = places[count:]
+                for own in {2, len(rest)}:
+                    if 2 <= own <= min(MOST_PARTS, len(rest)):
+                        found += (
+                            _split(start, name, part, root)
+                            for part in (rest[:own], rest[:own][::-1])
+                        )
+                part = root / 2 ** len(rest).bit_length()
+                for other in rest:
+                    point = _with(point, name, other, part)
+                found += _solved_at(subject, node, value, name, [place], point, None)
+            start = _with(start, name, place, Fraction(1))
+        found = list(filter(allowed, found))
+        yield from sorted(found, key=lambda point: not np.any(gap.of(point) == 0))
+
+
+MOST_PARTS = 6
+"""Elements whose squares add up to one square; their denominators are powers of 5."""
+
+
+def _split(point: Point, name: str, places: Sequence[tuple[int, ...]], whole: Fraction) -> Point:
+    """A number as the root of squares of rationals, one for each element."""
+    for place in places[:-1]:
+        point, whole = _with(point, name, place, whole * 3 / 5), whole * 4 / 5
+    return _with(point, name, places[-1], whole)
 
 
 def _with(point: Point, name: str, place: Any, value: Fraction) -> Point:
