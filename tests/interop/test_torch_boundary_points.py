@@ -108,6 +108,35 @@ def test_the_root_of_a_square_is_no_kink_where_it_is_squared(name: str, there: i
     assert _verdict(judged, "y", "f64[2]", "f64[2]") == "PROVED"
 
 
+_READ: dict[str, tuple[Callable[[Any], Any], bool]] = {
+    "squared": (lambda h: h**2, False),
+    "a square": (lambda h: h * h + h.square(), False),
+    "to the fourth": (lambda h: h.reshape(-1) ** 4, False),
+    "cubed": (lambda h: h**3, True),
+    "squared and not": (lambda h: h * h + h, True),
+    "squared and compared": (lambda h: h * h * (h > 1), True),
+}
+
+
+@pytest.mark.parametrize("name", _READ)
+@pytest.mark.parametrize("size", [torch.hypot, lambda x, y: torch.complex(x, y).abs()])
+def test_an_absolute_value_is_a_kink_unless_only_squares_of_it_are_read(
+    name: str, size: Callable[[Any, Any], Any]
+) -> None:
+    read, is_kink = _READ[name]
+
+    def backward(g: Any, x: Any, y: Any) -> Any:
+        with torch.enable_grad():
+            squares = (x * x + y * y).detach().requires_grad_()
+            (slope,) = torch.autograd.grad(read(squares.sqrt()), squares, g)
+        return 2 * x * slope, 2 * y * slope
+
+    judged = _of_two(lambda x, y: read(size(x, y)), backward)
+    found = sg.verify(judged, "f64[2]", "f64[2]", suggest=False).inputs["x"]
+    assert str(found.verdict) == "PROVED", str(found)
+    assert any(one.kind == "kink" for one in found.conditions) is is_kink
+
+
 _LOGARITHMS: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any], Any]]] = {
     "xlogy": (torch.xlogy, lambda y: y.log()),
     "xlog1py": (torch.special.xlog1py, lambda y: y.log1p()),

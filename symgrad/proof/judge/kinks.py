@@ -30,6 +30,7 @@ from symgrad.proof.judge.boundaries import (
     changes,
     edges,
     integral,
+    is_square,
     kept_from,
     kinked,
     may_be_nan,
@@ -125,7 +126,8 @@ def _ties(node: Node, extreme: str) -> list[Condition]:
 def bends(subject: Subject) -> list[Node]:
     """The nodes of forward whose kinks and ties a report names."""
     if subject.bends is None:
-        candidates = [node for node in subject.forward.nodes if _may_kink(node)]
+        squared = _only_squared(subject)
+        candidates = [n for n in subject.forward.nodes if _may_kink(n) and n not in squared]
         flowing = _flowing(subject, candidates, _generic(subject)) if candidates else []
         subject.bends = tuple(flowing)
     return list(subject.bends)
@@ -226,6 +228,31 @@ def _may_kink(node: Node) -> bool:
     if node.op == "where" and node.args[0].op in _JUMPS:
         return node.args[0].args[0].dtype.is_float
     return node.op in _TIES
+
+
+def _only_squared(subject: Subject) -> set[Node]:
+    """Absolute values and norms that forward reads in even powers alone, which bend nowhere."""
+    readers: dict[Node, list[Node]] = {}
+    for reader in subject.forward.nodes:
+        for arg in reader.args:
+            readers.setdefault(arg, []).append(reader)
+    outputs = {node for node, _ in subject.outputs}
+
+    def is_squared(node: Node) -> bool:
+        return node not in outputs and all(
+            one.dtype.is_float
+            and (_is_even_power(one) or (bare(one) is bare(node) and is_squared(one)))
+            for one in readers.get(node, ())
+        )
+
+    return {node for node in readers if node.op in ("abs", "hypot") and is_squared(node)}
+
+
+def _is_even_power(node: Node) -> bool:
+    if node.op != "pow":
+        return node.op == "square" or is_square(node)
+    exponent = number(node.args[1])
+    return exponent is not None and exponent > 0 and exponent % 2 == 0
 
 
 def _generic(subject: Subject) -> Evaluation | None:
