@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 
-from symgrad.errors import Location, SpecError, SymgradError, counted
+from symgrad.errors import Location, SpecError, SymgradError, UnsupportedOpError, counted
 from symgrad.frontend.evidence import called, listed
 from symgrad.frontend.function import class_location, class_of, raw_method
 from symgrad.frontend.session import as_symgrad_error, refuses_sizes
@@ -96,6 +96,10 @@ def nothing_found(search: Search) -> SymgradError:
             return found
     if search.missing is not None:  # no shapes help
         return search.missing
+    if len(search.shapeless) == 1:  # what fits ends there
+        (error,) = search.shapeless.values()
+        if isinstance(error, UnsupportedOpError) and _is_last(search, error):
+            return error
     wanted = [unknown.name for unknown in search.unknowns]
     others = [one.name for one in search.unknowns if not is_float(one.candidates[0])]
     plain = next(iter(others), "NAME")
@@ -113,6 +117,14 @@ def nothing_found(search: Search) -> SymgradError:
         f"--static {plain}=VALUE, or static = {{ {plain} = VALUE }} in symgrad.toml, for a "
         "non-tensor argument" + ("" if search.guest is None else search.guest.shapes_hint),
     )
+
+
+def _is_last(search: Search, error: SymgradError) -> bool:
+    """Did no trial come farther than to this error, which is not about sizes?"""
+    at = error.location
+    return at is not None and not refuses_sizes(error) and not any(
+        one is not None and one.file == at.file and one.line > at.line for one in search.places
+    )  # fmt: skip
 
 
 def _likely(unknown: Unknown) -> str:

@@ -28,7 +28,7 @@ from symgrad.shapes.candidates import Candidate, Unknown, unknowns
 from symgrad.shapes.hopeless import Hopeless
 from symgrad.shapes.outcomes import refusal_of
 from symgrad.shapes.sizes import USUAL_NUMBERS, Specs, Step, following, letters, renamed
-from symgrad.shapes.trial import NONE, Trial, put
+from symgrad.shapes.trial import NONE, Trial, is_float, put
 
 LEARNED_PRICE = 12
 ENDING_ALIKE = 8
@@ -60,6 +60,8 @@ class Search:
         self.first: Exception | None = None
         self.alike = True
         """Did all trials of tensors end in the same error, the first?"""
+        self.shapeless: dict[str, Exception] = {}
+        """The errors of trials of floats that are not about shapes."""
         self.missing: MissingOperationError | None = None
         self.asked: set[str] = set()
         """Arguments whose values Python would have to know, each alone: plain ones come first."""
@@ -185,6 +187,8 @@ class Search:
             if all(one.is_tensor and not one.constant for one in trial.chosen):
                 first = self.first = self.first or error
                 self.alike &= str(error) == str(first)
+            if all(map(is_float, trial.chosen)) and not isinstance(error, ShapeError):
+                self.shapeless.setdefault(str(error), error)
             if isinstance(error, CasesError):
                 self.many_cases = error
             if isinstance(error, MissingOperationError):

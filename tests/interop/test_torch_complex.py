@@ -40,7 +40,9 @@ class Complex(FUNCTION):
         lambda x: torch.add(torch.complex(x, x), 1, out=torch.complex(x, x)).real,
         lambda x: torch.maximum(x, torch.complex(x, x)), lambda x: torch.complex(x, x) == 0,
         lambda x: torch.fft.rfft(torch.complex(x, x)).real, lambda x: x @ torch.complex(x, x).mT,
-        lambda x: x.clone().copy_(torch.complex(x, x)), lambda x: torch.complex(x, x).norm(),
+        lambda x: x.clone().copy_(torch.complex(x, x)),
+        lambda x: torch.linalg.norm(torch.complex(x, x), "nuc"),
+        lambda x: (torch.complex(x, x) ** 1j).real, lambda x: (torch.complex(x, x) ** x).imag,
     ],
 )  # fmt: skip
 def test_what_to_do_is_said_with_the_line(made: Any) -> None:
@@ -390,9 +392,84 @@ class Real(FUNCTION):
         return cls.scale * g
 
 
+class Raised(FUNCTION):
+    """``by``: of the exponent in backward."""
+
+    exponent: float = 2.5
+    by = 1
+
+    @classmethod
+    def forward(cls, ctx: Any, z: Any) -> Any:
+        ctx.save_for_backward(z)
+        return z**cls.exponent
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        (z,) = ctx.saved_tensors
+        return g * (cls.exponent * z ** (cls.exponent - cls.by)).conj()
+
+
+class Length(FUNCTION):
+    """``wrong``: of the conjugate."""
+
+    wrong = False
+
+    @staticmethod
+    def forward(ctx: Any, z: Any) -> Any:
+        length = torch.linalg.norm(z, dim=-1, keepdim=True)
+        ctx.save_for_backward(z, length)
+        return length
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        z, length = ctx.saved_tensors
+        return g * (z.conj() if cls.wrong else z) / length
+
+
+class Phase(FUNCTION):
+    """Of reals, 0 or pi."""
+
+    turn: Any = 1
+
+    @staticmethod
+    def forward(ctx: Any, z: Any) -> Any:
+        x = z.real.clone()
+        ctx.save_for_backward(x)
+        return torch.angle(x) * x
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return cls.turn * g * torch.angle(x)
+
+
+@pytest.mark.parametrize("exponent", [0.5, 1 / 3, -0.75, 6, 0])
+def test_powers_of_all_real_exponents(exponent: float) -> None:
+    cls = type("Raised", (Raised,), {"exponent": exponent})
+    assert str(sg.verify(cls, "c128[n]", suggest=False, timeout=None).verdict) == "PROVED"
+
+
+def test_why_forward_takes_no_shapes_is_said_where_it_is_not_for_shapes() -> None:
+    class Turned(FUNCTION):
+        @staticmethod
+        def forward(ctx: Any, a: Any, b: Any) -> Any:
+            return (torch.complex(a, b) ** 1j).real
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g, g
+
+    with pytest.raises(SymgradError, match=r"exponent is no real number") as caught:
+        sg.verify(Turned, suggest=False, timeout=None)
+    assert "trials" not in str(caught.value)
+    assert caught.value.location is not None
+    assert caught.value.location.file == __file__
+
+
 COMPLEX = {
     Complexes: ("c64[n]", "complex[n]"), Half: ("b n",), Spectral: ("b n", "c64[n//2+1]"),
-    Square: ("c128[n m]",), Real: ("c64[n]",),
+    Square: ("c128[n m]",), Real: ("c64[n]",), Raised: ("c128[n]",), Length: ("c128[n m]",),
+    Phase: ("c128[n]",),
 }  # fmt: skip
 
 
@@ -407,6 +484,7 @@ def test_complex_inputs_and_outputs_are_pairs(cls: Any) -> None:
     [
         (Complexes, {"turned": staticmethod(_same)}), (Half, {"whole": torch.fft.fft}),
         (Spectral, {"twice": 1.0}), (Square, {"scale": 1}), (Real, {"scale": 1j}),
+        (Raised, {"by": 2}), (Length, {"wrong": True}), (Phase, {"turn": 2}),
     ],
 )  # fmt: skip
 def test_a_wrong_gradient_of_theirs_is_refuted_by_torch(cls: Any, wrong: Any) -> None:

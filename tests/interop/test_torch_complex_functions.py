@@ -57,7 +57,31 @@ torch.real(z) + torch.imag(z)
 z.abs()
 abs(z)
 z.angle()
+x.angle()
+torch.angle(x[0]) * y
+(x > 0).angle()
 z ** 2
+z ** 0
+z ** 0.5
+z ** 2.5
+z ** -1.5
+z ** 6
+z ** -3
+z ** 11
+z.norm()
+z.norm(dim=-1)
+z.norm(p=1)
+z.norm(2, (0, 1), keepdim=True)
+torch.norm(z, dim=0, keepdim=True)
+z.norm(float("inf"), 0)
+z.norm("fro")
+torch.linalg.norm(z)
+torch.linalg.norm(z, dim=1)
+torch.linalg.norm(z, "fro", dim=(-1, 0))
+torch.linalg.norm(z[0], 3)
+torch.linalg.vector_norm(z, 3, dim=-1)
+torch.linalg.vector_norm(z, ord=1)
+torch.linalg.matrix_norm(z)
 z ** -1
 z.pow(3)
 z.square()

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 from symgrad.errors import DTypeError
 from symgrad.frontend.caller import here
 from symgrad.frontend.complexes import ComplexTensor
-from symgrad.frontend.lift import as_tensor
+from symgrad.frontend.lift import as_tensor, result_dtype
 from symgrad.frontend.table import functions as sg
 from symgrad.interop.torch.complexes.table import (
     Parts,
@@ -79,9 +81,13 @@ def _abs(input: ComplexTensor) -> Any:
     return sg.hypot(*parts(input))
 
 
-@operation("angle")
-def _angle(input: ComplexTensor) -> Any:
+@operation("angle", of_reals=True)
+def _angle(input: Any) -> Any:
     real, imaginary = parts(input)
+    if imaginary is None:
+        source = as_tensor(real)
+        kind = result_dtype([source, 0.0])
+        return sg.where(source < 0, sg.full((), math.pi, dtype=kind), sg.zeros((), dtype=kind))
     return sg.atan2(imaginary, real)
 
 
@@ -142,14 +148,30 @@ def _square(input: ComplexTensor) -> Any:
     return _mul(input, input)
 
 
+_MOST_FACTORS = 8
+"""Greater exponents are not split into a whole number, a product, and a rest."""
+
+
 @operation("pow", "__pow__")
 def _pow(input: Any, exponent: Any) -> ComplexTensor:
-    if type(exponent) not in (int, float) or exponent not in (1, 2, 3, 4, -1):
-        raise refused("a power of complex numbers that is not one of 1, 2, 3, 4 and -1")
-    if exponent == -1:
-        return _div(1.0, input)
-    found: ComplexTensor = functools.reduce(_mul, [input] * int(exponent))
-    return found
+    if type(exponent) not in (int, float) or not isinstance(input, ComplexTensor):
+        raise refused("a power of complex numbers whose exponent is no real number that is known")
+    if not abs(exponent) <= _MOST_FACTORS:
+        return _root(input, exponent)
+    whole = math.floor(exponent)
+    rest = float(Fraction(repr(exponent)) - whole)
+    factors = [input] * abs(whole)
+    if rest and whole >= 0:
+        factors.append(_root(input, rest))
+    found = functools.reduce(_mul, factors) if factors else _add(_mul(input, 0.0), 1.0)
+    if whole >= 0:
+        return found
+    return _div(_root(input, rest) if rest else 1.0, found)
+
+
+def _root(input: ComplexTensor, exponent: float) -> ComplexTensor:
+    """A power from the absolute value and the angle."""
+    return _polar(sg.pow(_abs(input), exponent), _angle(input) * exponent)
 
 
 @operation("exp")
@@ -269,6 +291,34 @@ for _name in (
     "triu",
 ):  # fmt: skip
     operation(_name)(_reduced(_name))
+
+
+@operation("norm", "linalg_vector_norm")
+def _norm(
+    input: ComplexTensor, p: Any = 2, dim: Any = None, keepdim: bool = False, *, ord: Any = None,
+    dtype: Any = None,
+) -> Any:  # fmt: skip
+    if dtype is not None:
+        raise refused("the norm of complex numbers in another dtype")
+    order = p if ord is None else ord
+    if order not in (2, "fro", None):
+        return sg.norm(_abs(input), order, dim, keepdim)
+    if dim is None:
+        dim = tuple(range(input.ndim))
+    dims = dim if isinstance(dim, (tuple, list)) else (dim,)
+    own = [one + input.ndim if one < 0 else one for one in dims]
+    found = sg.norm(input.pairs, 2, (*own, input.ndim), keepdim)
+    return found.squeeze(-1) if keepdim else found
+
+
+@operation("linalg_norm", "linalg_matrix_norm")
+def _linalg_norm(
+    input: ComplexTensor, ord: Any = None, dim: Any = None, keepdim: bool = False
+) -> Any:
+    axes = input.ndim if dim is None else len(dim) if isinstance(dim, (tuple, list)) else 1
+    if ord not in (None, "fro") and axes != 1:
+        raise refused("a norm of complex matrices that is not that of their entries")
+    return _norm(input, ord, dim, keepdim)
 
 
 def _joined(name: str, *names: str) -> None:
