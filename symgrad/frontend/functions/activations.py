@@ -90,7 +90,7 @@ def relu6(input: Any, inplace: bool = False) -> Tensor:
     return hardtanh(input, 0.0, 6.0, inplace)
 
 
-@operation("rrelu", method=False)
+@operation("rrelu", method=False, elementwise=True)
 def rrelu(
     input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False,
     inplace: bool = False,

@@ -62,18 +62,23 @@ for _op in ("floor", "ceil", "trunc"):
     operation(_op, *(("fix",) if _op == "trunc" else ()), inplace=True)(_keeping_integers(_op))
 
 
+_NOT_GIVEN: Any = object()
+
+
 @operation("round", inplace=True)
-def round(input: Any, *, decimals: int | None = None) -> Tensor:
+def round(input: Any, *, decimals: int = _NOT_GIVEN) -> Tensor:
     """The nearest multiple of ``10 ** -decimals``, the even one of two.
 
     Integers stay, but are refused with ``decimals``, as in torch.  Raises DTypeError.
     """
-    if decimals is not None and not as_tensor(input).dtype.is_float:
+    if decimals is _NOT_GIVEN:
+        return _nearest(input)
+    if not as_tensor(input).dtype.is_float:
         raise DTypeError(
             f"round() with decimals takes floats, not {as_tensor(input).dtype}", location=here(),
             hint="leave decimals out, or convert the tensor: .to(sg.float64)",
         )  # fmt: skip
-    if not decimals:
+    if decimals == 0:
         return _nearest(input)
     scale = 10.0 ** abs(decimals)
     inner, outer = ("mul", "div") if decimals > 0 else ("div", "mul")
