@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -288,6 +289,7 @@ def test_a_scan_that_is_ended_tells_what_was_judged(tmp_path: Path, ending: int)
     with subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         start_new_session=True, pass_fds=[write],
+        preexec_fn=partial(signal.signal, signal.SIGHUP, signal.SIG_DFL),  # nohup ignores it
     ) as process:  # fmt: skip
         os.close(write)
         while not _runs("sleep", process.pid):
