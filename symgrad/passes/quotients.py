@@ -11,12 +11,10 @@ has to be proved (``proof.judge.same``) before it is made.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
 
 from symgrad.ir.dim import Dim
 from symgrad.ir.graph import Node, ancestors
-from symgrad.ops.record import apply
-from symgrad.passes.rules import simplest
+from symgrad.passes.rules import build
 
 _DEEPEST = 24
 """How many operations between a product and what it is divided by are looked through."""
@@ -57,7 +55,7 @@ class Quotients:
                 if quotient is None or quotient not in self._forward:
                     continue
                 if (undivided := self._undivided(rest, divisor)) is not None:
-                    yield _build("mul", quotient, undivided)
+                    yield build("mul", quotient, undivided)
 
     def _divisors(self, node: Node, depth: int = 0) -> Iterator[Node]:
         """What forward computes and the first term of a sum of products is divided by."""
@@ -78,14 +76,14 @@ class Quotients:
         if node.op in _MOVES:
             moved = _before(node, by)
             found = None if moved is None else self._undivided(args[0], moved, depth + 1)
-            return None if found is None else _build(node.op, found, **node.attributes)
+            return None if found is None else build(node.op, found, **node.attributes)
         if node.op in ("add", "sub"):
             terms = [self._undivided(arg, by, depth + 1) for arg in args]
             both = [term for term in terms if term is not None]
-            return _build(node.op, *both) if len(both) == 2 else None
+            return build(node.op, *both) if len(both) == 2 else None
         for place, arg in enumerate(args[: _LINEAR.get(node.op, 0)]):
             if (found := self._undivided(arg, by, depth + 1)) is not None:
-                return _build(node.op, *args[:place], found, *args[place + 1 :])
+                return build(node.op, *args[:place], found, *args[place + 1 :])
         return None
 
 
@@ -93,14 +91,10 @@ def _before(node: Node, by: Node) -> Node | None:
     """What ``by``, which has the shape of a move, is for the argument of that move."""
     shape = node.args[0].shape
     if node.op == "reshape":
-        return _build("reshape", by, shape=shape)
+        return build("reshape", by, shape=shape)
     if node.op == "expand":
         wide = by.op == "expand" and by.args[0].shape == shape
         return by.args[0] if wide else None
     axes = node.attributes["axes"]
     kept = tuple(Dim.of(1) if axis in axes else size for axis, size in enumerate(shape))
-    return by.graph.expand(_build("reshape", by, shape=kept), shape)
-
-
-def _build(op: str, *args: Node, **attributes: Any) -> Node:
-    return simplest(apply(op, *args, **attributes))
+    return by.graph.expand(build("reshape", by, shape=kept), shape)
