@@ -1,4 +1,4 @@
-"""Rules of docs/trust.md on rings, powers and functions."""
+"""Rules of docs/rules.md on rings, powers and functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of docs/trust.md on conditions: real and integer relations, counts, ties."""
+"""Rules of docs/rules.md on conditions: real and integer relations, counts, ties."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of docs/trust.md on sums, maxima, products and declared leaves."""
+"""Rules of docs/rules.md on sums, maxima, products and declared leaves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trust table and the rules in the source are the same, and each rule has a test."""
+"""The table of docs/rules.md and the rules in the source are the same, and each rule has a test."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _in_source() -> set[str]:
 
 
 def _page() -> str:
-    return (ROOT / "docs/trust.md").read_text(encoding="utf-8")
+    return (ROOT / "docs/rules.md").read_text(encoding="utf-8")
 
 
 def _in_page() -> list[str]:
@@ -27,7 +27,7 @@ def _in_page() -> list[str]:
 
 def test_every_rule_of_the_source_is_on_the_page_and_no_other() -> None:
     apart = set(_in_page()) ^ _in_source()
-    assert not apart, f"not both in docs/trust.md and tagged in symgrad/proof/normal: {apart}"
+    assert not apart, f"not both in docs/rules.md and tagged in symgrad/proof/normal: {apart}"
 
 
 def test_no_rule_stands_twice_on_the_page() -> None:

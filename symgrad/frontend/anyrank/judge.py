@@ -2,7 +2,7 @@
 
 In: a ``Request``.  Out: the first thing that depends on it, or None.
 
-If there is None, a trace with one batch axis stands for all of them (``docs/trust.md``).
+If there is None, a trace with one batch axis stands for all of them (``docs/tracing.md``).
 """
 
 from __future__ import annotations
