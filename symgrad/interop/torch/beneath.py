@@ -26,7 +26,9 @@ from symgrad.frontend.sizes import as_size
 from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.frontend.unsupported import MissingOperationError, missing_op
+from symgrad.interop.torch import memory
 from symgrad.interop.torch.constants import inward, is_real, is_traced, leaves, refuse_write
+from symgrad.interop.torch.derivatives import BACKWARDS, pulled
 from symgrad.interop.torch.dtypes import theirs
 from symgrad.ir.dtype import DType
 from symgrad.ops.integers import Demand
@@ -186,6 +188,36 @@ def _layer_norm(input: Any, shape: Any, weight: Any, bias: Any, eps: float) -> A
     return (normal if bias is None else normal + bias), mean, rstd
 
 
+def _batch_norm(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool,
+    momentum: float, eps: float,
+) -> Any:  # fmt: skip
+    """The result, and what backward takes: in training the mean, and one over the deviation."""
+    found = FUNCTIONS["batch_norm"](
+        input, running_mean, running_var, weight, bias, training, momentum, eps
+    )
+    if not training:
+        return found, input.new_empty(0), input.new_empty(0)
+    axes = (0, *range(2, input.ndim))
+    return found, input.mean(axes), (input.var(axes, correction=0) + eps).rsqrt()
+
+
+def _group_norm(
+    input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5,
+    cudnn_enabled: bool = True,
+) -> Any:  # fmt: skip
+    return FUNCTIONS["group_norm"](input, num_groups, weight, bias, eps)
+
+
+def _instance_norm(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, use_input_stats: bool,
+    momentum: float, eps: float, cudnn_enabled: bool,
+) -> Any:  # fmt: skip
+    return FUNCTIONS["instance_norm"](
+        input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps
+    )
+
+
 def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:
     """Torch's softplus, which is its argument above the threshold, the default one, too.
 
@@ -212,12 +244,19 @@ def _convolution_backward(
     grad_output: Any, input: Any, weight: Any, bias_sizes: Any, stride: Any, padding: Any,
     dilation: Any, transposed: bool, output_padding: Any, groups: Any, output_mask: Any,
 ) -> Any:  # fmt: skip
-    if transposed:
-        raise note_limit(missing_op("torch.ops.aten.convolution_backward (transposed)", here()))
     wants_input, wants_weight, wants_bias = output_mask
-    by_input, by_weight = convolution_gradients(
-        grad_output, input, weight, stride, padding, dilation, groups, (wants_input, wants_weight)
-    )
+    wanted = (wants_input, wants_weight)
+    if transposed:
+        by_input, by_weight = pulled(
+            "convolution_backward", grad_output,
+            lambda *two: _convolution(*two, None, stride, padding, dilation, transposed,
+                                      output_padding, groups),
+            input, weight, mask=wanted,
+        )  # fmt: skip
+    else:
+        by_input, by_weight = convolution_gradients(
+            grad_output, input, weight, stride, padding, dilation, groups, wanted
+        )
     bias = grad_output.sum((0, *range(2, grad_output.ndim))) if wants_bias else None
     return by_input, by_weight, bias
 
@@ -252,33 +291,48 @@ _OWN: dict[str, Callable[..., Any]] = {
     "convolution_backward": _convolution_backward,
     "embedding": _embedding,
     "native_layer_norm": _layer_norm,
+    "native_batch_norm": _batch_norm,
+    "batch_norm": lambda *args: _batch_norm(*args[:8])[0],
+    "group_norm": _group_norm,
+    "instance_norm": _instance_norm,
+    "rms_norm": lambda *args, **named: FUNCTIONS["rms_norm"](*args, **named),
+    "constant_pad_nd": lambda self, pad, value=0: FUNCTIONS["pad"](self, pad, "constant", value),
+    "unsafe_chunk": lambda self, chunks, dim=0: self.chunk(chunks, dim),
+    "unsafe_split": lambda self, size, dim=0: self.split(size, dim),
+    **BACKWARDS,
     "special_erfcx": _erfcx,
     "special_ndtr": _ndtr,
     "special_log_ndtr": lambda self: FUNCTIONS["log"](_ndtr(self)),
+    "set_": memory.set_,
     "lift_fresh": lambda self: self,
     "lift": lambda self: self,
     "linalg_vector_norm": lambda *args, **kwargs: FUNCTIONS["linalg"].vector_norm(*args, **kwargs),
 }
 _NEVER = frozenset(
-    ("_safe_softmax", "_batch_norm_with_update", "_native_batch_norm_legit", "native_batch_norm",
+    ("_safe_softmax", "_batch_norm_with_update", "_native_batch_norm_legit",
      "empty_permuted", "empty_strided", "new_empty_strided", "native_dropout", "copy", "resize_",
-     "resize_as_", "set_", "_foreach_add", "data_ptr")
+     "resize_as_", "_foreach_add", "data_ptr")
 )  # fmt: skip
 """Operations of which neither symgrad's, nor torch's definition by others, is what they do here."""
-_UNLIKE = frozenset(
+UNLIKE = frozenset(
     ("dropout", "group_norm", "layer_norm", "batch_norm", "instance_norm", "cross_entropy_loss",
      "binary_cross_entropy_with_logits", "hinge_embedding_loss", "kl_div", "rms_norm", "to",
      "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy",
-     "soft_margin_loss", "pad", "max", "min", "split", "normalize", "gelu_backward")
-) - {"max", "min", "split"}  # fmt: skip
+     "soft_margin_loss", "pad", "normalize", "gelu_backward", "embedding")
+)  # fmt: skip
 """Operations of which ATen has others of the same name, with other arguments."""
+
+
+def own(name: str) -> Callable[..., Any] | None:
+    """The operation of a name whose arguments are ATen's, if it stands here."""
+    return _OWN.get(name)
 
 
 def _operation(name: str) -> Callable[..., Any] | None:
     """The operation of the name of an ATen operation."""
     if name in _OWN:
         return _OWN[name]
-    if name in _UNLIKE:
+    if name in UNLIKE:
         return None
     for wanted in (name, name.removeprefix("special_")):
         own = FUNCTIONS.get(wanted)  # its arguments are in ATen's order, those of a method are not

@@ -19,7 +19,6 @@ import torch
 from symgrad.errors import SymgradError, UnsupportedOpError
 from symgrad.frontend.caller import here
 from symgrad.frontend.functions.casting import to
-from symgrad.frontend.lift import as_tensor
 from symgrad.frontend.questions import (
     CPU_OR_GPU,
     note_limit,
@@ -31,12 +30,12 @@ from symgrad.frontend.session import Session, current
 from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.frontend.unsupported import missing_op
-from symgrad.frontend.views import contiguous_strides
 from symgrad.interop.torch import (
     accepted,
     beneath,
     complexes,
     draws,
+    memory,
     overlaps,
     refused,
     strided,
@@ -51,7 +50,6 @@ from symgrad.interop.torch.constants import (
 from symgrad.interop.torch.dtypes import told
 from symgrad.interop.torch.old_orders import in_new_order
 from symgrad.ir.dtype import NARROW, DType
-from symgrad.ir.types import TensorType
 from symgrad.tensor import gradients
 
 
@@ -143,6 +141,8 @@ def _check_arguments(
 def _into(out: Any, found: Any) -> Any:
     """A result written into the tensor that ``out=`` names, whose shape it has."""
     target = inward(out)
+    if isinstance(found, SymbolicTensor) and any(size == 0 for size in target.node.shape):
+        memory.resized(target, found.node.shape)
     if not isinstance(found, SymbolicTensor) or tuple(found.shape) != tuple(target.shape):
         raise limit("out= is given a tensor of another shape", "assign the result")
     return target.copy_(found)
@@ -245,13 +245,6 @@ def _method(func: Any, name: str) -> Callable[..., Any] | None:
     return beneath.guarded(name, method) if inspect.isfunction(method) else None
 
 
-_UNLIKE = _words(
-    # torch's own kernels under the names of functions of torch.nn.functional, with other arguments
-    "dropout embedding group_norm layer_norm batch_norm instance_norm cross_entropy_loss "
-    "binary_cross_entropy_with_logits hinge_embedding_loss kl_div rms_norm"
-)
-
-
 def _flag(name: str) -> bool:
     """A flag that no tensor of a trace has; that of a device is printed."""
     known = questions()
@@ -267,8 +260,10 @@ def _function(func: Any, name: str) -> Callable[..., Any] | None:
         return _METHODS[name]
     if module == "torch.autograd":
         return _grad if name == "grad" else _backward if name == "backward" else None
-    if module not in ("torch.nn.functional", "torch.functional") and name in _UNLIKE:
+    if isinstance(func, (torch._ops.OpOverloadPacket, torch._ops.OpOverload)):
         return None
+    if module not in ("torch.nn.functional", "torch.functional") and name in beneath.UNLIKE:
+        return beneath.own(name)
     wanted = _SPECIAL.get(name, name)
     if module == "torch._C._special":
         wanted = wanted.removeprefix("special_")
@@ -334,26 +329,9 @@ def _real(self: Any) -> Any:
     return self
 
 
-def _resize_as_(self: Any, other: Any, *, memory_format: Any = None) -> Any:
-    """A tensor in the shape of another one; of other shapes it holds unknowns then."""
-    shape = as_tensor(other).node.shape
-    if memory_format is not None:
-        raise limit("resize_as_ is given a memory format", "make a new tensor")
-    if tuple(self.shape) == tuple(inward(other).shape):
-        return self
-    if self.steps:
-        raise limit("a view is resized", "make a new tensor")
-    session = current()
-    session.note_write(self.storage)
-    self.lies_as(contiguous_strides(shape), None)
-    unknown = session.draw("real", TensorType(self.storage.node.dtype, shape))
-    self.storage.write(session, (), unknown)
-    return self
-
-
 _METHODS: dict[str, Callable[..., Any]] = {
     "as_strided": beneath.guarded("as_strided", strided.as_strided),
-    "resize_as_": _resize_as_,
+    "resize_as_": memory.resize_as_, "resize_": memory.resize_,
     "backward": _backward, "stride": beneath.stride, "is_conj": lambda self: False,
     "get_real": _real, "real": _real,
     "is_neg": _is_neg, "resolve_conj": lambda self: self, "resolve_neg": _resolve_neg,

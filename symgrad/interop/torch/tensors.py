@@ -23,13 +23,13 @@ import torch
 from symgrad.errors import SymgradError
 from symgrad.frontend.caller import NOT_THE_PROGRAM, asked_by_symgrad, here, is_in, module_of
 from symgrad.frontend.complexes import ComplexTensor
-from symgrad.frontend.functions.casting import item
+from symgrad.frontend.functions.casting import detach, item
 from symgrad.frontend.lift import as_tensor
 from symgrad.frontend.questions import note_limit, note_raised
 from symgrad.frontend.sizes import SymFloat, SymInt, computed
 from symgrad.frontend.tensor import FIELDS, Hidden, SymbolicTensor, own_names
 from symgrad.frontend.unsupported import missing_op
-from symgrad.interop.torch import accepted, beneath, calls, complexes, overlaps, refused
+from symgrad.interop.torch import accepted, beneath, calls, complexes, memory, overlaps, refused
 from symgrad.interop.torch.constants import inward, leaves, plain_value
 from symgrad.interop.torch.dtypes import complex_of, theirs, told
 from symgrad.interop.torch.numbers import SizeNode
@@ -94,6 +94,11 @@ def _element_size(self: Any) -> int:
     return found
 
 
+def _bytes(self: Any) -> Any:
+    """The bytes of all elements."""
+    return self.numel() * _element_size(self)
+
+
 def _type(self: Any, dtype: Any = None, **ignored: Any) -> Any:
     """In another dtype; without one, the name of its class in torch."""
     if dtype is None:
@@ -104,6 +109,11 @@ def _type(self: Any, dtype: Any = None, **ignored: Any) -> Any:
         dtype = getattr(torch, dtype.rpartition(".")[2], dtype)
     kind = torch.get_default_dtype() if dtype is torch.Tensor else getattr(dtype, "dtype", dtype)
     return SymbolicTensor.type(self, kind)  # type: ignore[attr-defined]
+
+
+def _exchange(self: Any, new: Any) -> None:
+    """``.data`` is assigned."""
+    memory.exchange(self, new, ".data = ")
 
 
 def _uses(self: Any) -> Any:
@@ -155,6 +165,8 @@ def _tensor_class(kind: type) -> type:
         "layout": torch.strided,
         "__hash__": kind.__hash__, "_python_dispatch": False, "_use_count": _uses,
         "__module__": "torch", "__annotations__": torch.Tensor.__annotations__,
+        "data": property(detach, _exchange), "nbytes": property(_bytes),
+        "itemsize": property(_element_size),
     }  # fmt: skip
     for base in kind.__mro__:  # what a class overrides stands before what it overrides
         for name, value in vars(base).items() if base is not object else ():
