@@ -1071,17 +1071,21 @@ class SelectedTensor(SymbolicTensor):
         raise self.unshaped(here())
 
     def unshaped(self, where: Location | None) -> UnsupportedOpError:
-        """The error for what needs its shape.
-
-        Of a mask that depends on sizes alone it would have one if these were numbers.
-        """
-        names = [name for size in self.mask.shape for name in size.sizes]
+        """The error for what needs its shape."""
         return SelectedShapeError(
             "x[mask] has a shape that depends on values", location=where,
-            number=Dim.size(names[0]) if names and is_computed_of_sizes(self.mask) else None,
+            number=self.size_to_know(),
             hint="elementwise operations, sum(), mean() and assignment under the same mask work; "
             "for anything else keep the whole tensor and choose with sg.where",
         )  # fmt: skip
+
+    def size_to_know(self) -> Dim | None:
+        """A size that a number stands for where the mask depends on sizes alone: it is known then.
+
+        None for a mask that depends on values.
+        """
+        names = [name for size in self.mask.shape for name in size.sizes]
+        return Dim.size(names[0]) if names and is_computed_of_sizes(self.mask) else None
 
     def known_node(self) -> Node | None:
         """Nothing to name: the node is that of the whole."""

@@ -91,9 +91,11 @@ def nothing_found(search: Search) -> SymgradError:
         return search.ending
     if search.first is not None:
         found = as_symgrad_error(search.first, f"{cls.__name__}: forward")
-        limited = isinstance(found, SelectedShapeError) and len({*search.errors.values()}) == 1
-        if (search.alike or limited) and not refuses_sizes(found):
+        if search.alike and not refuses_sizes(found):
             return found
+    nearest = search.nearest()
+    if nearest and isinstance(nearest[0], SelectedShapeError):
+        return nearest[0]
     if search.missing is not None:  # no shapes help
         return search.missing
     if len(search.shapeless) == 1:  # what fits ends there
@@ -103,19 +105,16 @@ def nothing_found(search: Search) -> SymgradError:
     wanted = [unknown.name for unknown in search.unknowns]
     others = [one.name for one in search.unknowns if not is_float(one.candidates[0])]
     plain = next(iter(others), "NAME")
-    tried = "".join(f"\n    {shapes}: {said}" for shapes, said in search.errors.items())
+    came = f"; the nearest, {nearest[1]}: {nearest[0].what}" if nearest else ""
     return SpecError(
         f"{cls.__name__}: nothing says what {', '.join(wanted) or 'an argument'} "
-        f"{'are' if len(wanted) > 1 else 'is'}, and "
-        f"{counted(search.trials, 'trial')} found no shapes that "
-        f"forward accepts"
-        f"{'; the first:' if tried else ''}{tried}",
-        location=search.place() or class_location(cls),
-        hint='annotate forward, as in x: "f32[n m]"; or say --shapes '
-        f'"{"; ".join(map(_likely, search.unknowns)) or "n m"}", one spec a tensor, where 2*n is '
-        "an even size, 3 the number 3, and i64[n] a tensor of integers; and "
-        f"--static {plain}=VALUE, or static = {{ {plain} = VALUE }} in symgrad.toml, for a "
-        "non-tensor argument" + ("" if search.guest is None else search.guest.shapes_hint),
+        f"{'are' if len(wanted) > 1 else 'is'}, and {counted(search.trials, 'trial')} found no "
+        f"shapes that forward accepts{came}",
+        location=(nearest and nearest[0].location) or class_location(cls),
+        hint=f'say --shapes "{"; ".join(map(_likely, search.unknowns)) or "n m"}" (2*n: even, 3: '
+        f"the number, i64[n]: integers), and --static {plain}=VALUE, or static = {{ {plain} = "
+        'VALUE } in symgrad.toml, for what is no tensor; or annotate: x: "f32[n m]"'
+        + ("" if search.guest is None else search.guest.shapes_hint),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import NoneType
@@ -15,7 +16,7 @@ from symgrad.frontend.compared import comparing
 from symgrad.frontend.evidence import AnyFunction, parameters
 from symgrad.frontend.function import class_of
 from symgrad.frontend.request import Request, bind, declared
-from symgrad.frontend.session import as_symgrad_error
+from symgrad.frontend.session import as_symgrad_error, refuses_sizes
 from symgrad.frontend.spec import TensorSpec
 from symgrad.frontend.state import changes_of
 from symgrad.frontend.tensor import SymbolicTensor
@@ -33,7 +34,8 @@ from symgrad.shapes.trial import NONE, Trial, is_float, put
 LEARNED_PRICE = 12
 ENDING_ALIKE = 8
 """So many trials that end in a missing module, name or attribute show that all will."""
-SHOWN_ERRORS = 3
+Ending = tuple[SymgradError, str]
+"""How a trial ended, and of which shapes."""
 
 
 class Search:
@@ -56,7 +58,8 @@ class Search:
         self.failed: list[Trial] = []
         """What forward accepted, and backward did not."""
         self.trials = 0
-        self.errors: dict[str, str] = {}
+        self.endings: dict[str, Ending] = {}
+        """How trials ended, each once: by what is said, the first that ended so."""
         self.first: Exception | None = None
         self.alike = True
         """Did all trials of tensors end in the same error, the first?"""
@@ -133,10 +136,23 @@ class Search:
             one.name for one in parameters(self.function) if one.default is not one.empty
         }  # fmt: skip
 
-    def place(self) -> Location | None:
-        """The line at which all trials ended; None where it is not one."""
-        places = self.places - {None}
-        return next(iter(places)) if len(places) == 1 else None
+    def nearest(self) -> Ending | None:
+        """The ending of the trial that came farthest: at the last line, rather not by its sizes.
+
+        Lines are compared in the file in which most trials ended.
+        """
+        known = [(one, shapes) for one, shapes in self.endings.values() if one.location]
+        files = Counter(one.location.file for one, _ in known if one.location)
+        if not known:
+            return next(iter(self.endings.values()), None)
+        (file, _), *_ = files.most_common(1)
+
+        def order(ending: Ending) -> tuple[bool, int, bool]:
+            error, place = ending[0], ending[0].location
+            assert place is not None
+            return place.file == file, place.line, not refuses_sizes(error)
+
+        return max(known, key=order)
 
     def forward(self, chosen: tuple[Candidate, ...]) -> tuple[Trial | None, FunctionGraphs | None]:
         """Trace, making equal the sizes that meet, until forward accepts or refuses the rest."""
@@ -182,8 +198,10 @@ class Search:
             with comparing() as compared:
                 found = self._in_a_branch(self.request(trial))
         except Exception as error:  # forward may raise anything on what it is not meant for
-            what = error.what if isinstance(error, SymgradError) else error
-            self.places.add(as_symgrad_error(error, "forward").location)
+            ending = as_symgrad_error(error, "forward")
+            self.places.add(ending.location)
+            if str(ending) not in self.endings:
+                self.endings[str(ending)] = ending, self.shapes(trial)
             if all(one.is_tensor and not one.constant for one in trial.chosen):
                 first = self.first = self.first or error
                 self.alike &= str(error) == str(first)
@@ -195,11 +213,7 @@ class Search:
                 self.missing = self.missing or error
             asked = error.asked if isinstance(error, ControlFlowError) else NONE
             self.asked |= asked if len(asked) == 1 else NONE
-            self._note_ending(as_symgrad_error(error, "forward"))
-            if len(self.errors) < SHOWN_ERRORS:
-                place = as_symgrad_error(error, "forward").location
-                said = f"{type(error).__name__}: {what}"
-                self.errors[self.shapes(trial)] = f"{said} (line {place.line})" if place else said
+            self._note_ending(ending)
             return None, error
         finally:
             self._learn(trial, compared)
@@ -252,7 +266,10 @@ class Search:
                 self.ending = None
 
     def _note_ending(self, error: SymgradError) -> None:
-        """Count trials that end in what no argument changes, one and the same."""
+        """Count trials that end in what no argument changes, one and the same.
+
+        What ends by its sizes does not come so far, and says nothing.
+        """
         cause = error.__cause__
         asked = getattr(cause, "obj", None) if isinstance(cause, AttributeError) else None
         node = asked.known_node() if isinstance(asked, SymbolicTensor) else None
@@ -264,7 +281,7 @@ class Search:
         if name:
             self.parts.setdefault(name, (part, error.location))
         if not name and not isinstance(cause, (ImportError, NameError)):
-            self.ending = None
+            self.ending = self.ending if refuses_sizes(error) else None
         elif self.ending is None or str(self.ending) != str(error):
             self.ending, self.same = error, 1
         else:

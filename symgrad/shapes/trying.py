@@ -26,7 +26,7 @@ from symgrad.shapes.outcomes import (
 )
 from symgrad.shapes.sizes import Specs, Step, fitted, following, indexed, numbered, unpacks
 from symgrad.shapes.tracing import ENDING_ALIKE, LEARNED_PRICE, Search
-from symgrad.shapes.trial import NONE, Trial
+from symgrad.shapes.trial import NONE, Trial, is_float
 
 MOST_LATE = 4000
 """How many combinations wait until others were tried."""
@@ -71,6 +71,8 @@ def attempt(
 
     ``wanted``: arguments of which backward has to make a gradient.
     """
+    if not any(map(is_float, chosen)):
+        return None
     if any(
         unknown.name in search.square and one.rank is not None and one.rank < 2
         for unknown, one in zip(search.unknowns, chosen, strict=True)

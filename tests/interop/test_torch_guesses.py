@@ -13,6 +13,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import symgrad as sg  # noqa: E402
+from symgrad.interop.torch import adapted  # noqa: E402
+from symgrad.shapes import requested  # noqa: E402
+from symgrad.shapes.tracing import Search  # noqa: E402
 
 pytestmark = pytest.mark.peers
 
@@ -1149,3 +1152,115 @@ def test_integers_alone_do_not_hide_that_backward_fails() -> None:
     assert str(report.verdict) == "REFUTED"
     assert "i64 x" not in report.inferred
     assert "has no attribute 'alpha'" in str(report)
+
+
+class Triangle(FUNCTION):
+    """The places of a table by size: as many as the sizes say, so numbers stand for them."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        count, dim = x.shape[0], x.shape[1]
+        flat = x.reshape(count, dim * dim)
+        places = torch.ones(dim, dim).triu().reshape(dim * dim).nonzero()
+        ctx.save_for_backward(x, places)
+        return flat[:, places]
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, places = ctx.saved_tensors
+        found = torch.zeros(x.shape[0], x.shape[1] ** 2)
+        found[:, places] = g
+        return found.reshape(x.shape)
+
+
+def test_the_places_of_a_table_by_size_are_known_at_numbers() -> None:
+    guess = requested(adapted(Triangle)).guess
+    assert guess is not None
+    assert guess.text == "x[n, 4, 4]"
+    assert str(sg.verify(Triangle, "n 3 3", suggest=False).verdict) == "PROVED"
+
+
+class Modulus(FUNCTION):
+    """Backward is written for two elements along the last axis, of which forward reads two."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        out = (x[..., 0] * x[..., 0] + x[..., 1] * x[..., 1]).sqrt()
+        ctx.save_for_backward(x, out)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, out = ctx.saved_tensors
+        return x * (g / out).unsqueeze(-1)
+
+
+def test_the_size_for_which_backward_is_right_is_named_beside_kinks() -> None:
+    report = judged(Modulus)
+    assert str(report.verdict) == "REFUTED"
+    assert "PROVED if m == 2" in str(report)
+
+
+class Configured(FUNCTION):
+    """Most shapes do not come as far as to what no argument has."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, options: Any, mode: Any) -> Any:
+        return x.reshape(7, 5).relu() * options["a"].scale
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g, None, None
+
+
+class Selected(FUNCTION):
+    """As many elements as a mask selects; other shapes end at the same line."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, mask: Any) -> Any:
+        if mask.any():
+            return x[mask]
+        return x.new_zeros(0)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g, None
+
+
+class Unfitting(FUNCTION):
+    """No shapes fit; the last line is the nearest to an end."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        y = x.reshape(7, 5)
+        return y.reshape(6, 6)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g
+
+
+@pytest.mark.parametrize(
+    ("cls", "line", "said"),
+    [
+        (Configured, 'options["a"]', "nothing says what options is: forward asks it for 'a'"),
+        (Selected, "return x[mask]", "x[mask] has a shape that depends on values"),
+        (Unfitting, "reshape(6, 6)", "nearest, x[35]: shape [7, 5] cannot become [6, 6]"),
+    ],
+)
+def test_a_search_that_finds_nothing_says_the_nearest_line(cls: Any, line: str, said: str) -> None:
+    with pytest.raises(sg.SymgradError, match=re.escape(said)) as raised:
+        judged(cls)
+    place = raised.value.location
+    assert place is not None
+    assert line in linecache.getline(place.file, place.line)
+    text, _, _ = str(raised.value).partition("\n  hint:")
+    assert "\n" not in text
+
+
+def test_what_ends_by_its_sizes_does_not_lengthen_a_search(monkeypatch: Any) -> None:
+    tried, traced = [], Search._traced
+    monkeypatch.setattr(Search, "_traced", lambda *args: tried.append(1) or traced(*args))
+    with pytest.raises(sg.SymgradError):
+        judged(Configured)
+    assert len(tried) < 100

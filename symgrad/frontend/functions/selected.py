@@ -72,10 +72,10 @@ def _of_own(name: str, source: SelectedTensor, given: dict[str, Any]) -> Any:
     if name in ("var", "std"):
         return _spread(name, source, given)
     if name not in ("amax", "amin"):
-        raise depends()
+        raise depends(source)
     axes, _ = taken(source, given["dim"])
     if given["keepdim"]:
-        raise depends()
+        raise depends(source)
     return _extreme(name, source, axes)
 
 
@@ -83,7 +83,7 @@ def _of_all(name: str, source: SelectedTensor, given: dict[str, Any]) -> Any:
     if name in ("var", "std"):
         return _spread(name, source, given)
     if name not in _EMPTY or given["dim"] is not None or given.get("other") is not None:
-        raise depends()
+        raise depends(source)
     return _extreme(f"a{name.removeprefix('a')}", source, tuple(range(source.whole.rank)))
 
 
@@ -107,7 +107,7 @@ def _spread(name: str, source: SelectedTensor, given: dict[str, Any]) -> Any:
         axes, unbiased = None, axes
     less = (1 if unbiased else 0) if correction is None else correction
     if given["keepdim"] or axes_of(axes, source.rank) != (source.start,):
-        raise depends()
+        raise depends(source)
     middle = mean(source, axes, True)
     total = sum(square(sub(source, middle)), axes)
     number = fresh(reduce("sum", current().cast(source.mask, source.dtype), None))

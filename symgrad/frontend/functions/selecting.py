@@ -122,9 +122,9 @@ def as_masks(items: Sequence[Any]) -> list[Any]:
         for axis, one in enumerate(run):
             own = isinstance(one, SelectedTensor) and one.mask is first.mask
             if not own or column_of(one) != axis:
-                raise _not_places()
+                raise _not_places(first)
         if len(run) < first.mask.rank:
-            raise _not_places()
+            raise _not_places(first)
         found.append(fresh(first.mask))
         del left[: len(run)]
     return found
@@ -169,9 +169,10 @@ def added_at_column(tensor: Tensor, axis: int, places: SelectedTensor, given: An
     return fresh(current().apply("add", tensor.node, current().expand(total, tensor.node.shape)))
 
 
-def _not_places() -> UnsupportedOpError:
+def _not_places(places: SelectedTensor) -> UnsupportedOpError:
     return UnsupportedOpError(
         "the index depends on values in a way that is no mask", location=here(),
+        number=places.size_to_know(),
         hint="x[mask], and x[mask.nonzero(as_tuple=True)], select by a mask; for anything else "
         "keep the whole tensor and choose with sg.where",
     )  # fmt: skip
@@ -184,10 +185,11 @@ _COLUMNS = "_columns"
 # -- other shapes of what a mask selects
 
 
-def depends() -> SelectedShapeError:
+def depends(source: SelectedTensor) -> SelectedShapeError:
     """The error for what needs to know how many elements a mask selects."""
     return SelectedShapeError(
         "the number of elements that a mask selects depends on values", location=here(),
+        number=source.size_to_know(),
         hint="x[mask] can be summed over them, and assigned under the same mask",
     )  # fmt: skip
 
@@ -195,7 +197,7 @@ def depends() -> SelectedShapeError:
 def _other(source: SelectedTensor, axis: int) -> int:
     """The axis of the whole that an axis of selected elements is.  Raises UnsupportedOpError."""
     if axis == source.start:
-        raise depends()
+        raise depends(source)
     return axis if axis < source.start else axis + source.mask.rank - 1
 
 
@@ -213,7 +215,7 @@ def _squeeze(source: SelectedTensor, dim: Any = None) -> SelectedTensor:
     if source.start in axes:
         known = questions()
         if known is None:
-            raise depends()
+            raise depends(source)
         known.assume("a mask does not select exactly one element", here())
     shape, session = source.whole.shape, current()
     others = [_other(source, axis) for axis in axes if axis != source.start]
@@ -238,7 +240,7 @@ def _flatten(source: SelectedTensor, start_dim: int = 0, end_dim: int = -1) -> S
     if first == last:
         return source
     if first or last != source.rank - 1:
-        raise depends()
+        raise depends(source)
     shape, mask = source.whole.shape, source.mask
     behind = shape[source.start + mask.rank :]
     if product((*shape[: source.start], *behind)) == 1:
@@ -251,7 +253,7 @@ def _view(source: SelectedTensor, *shape: Any) -> SelectedTensor:
     """One axis of all that is selected; other shapes have a size that depends on values."""
     sizes = list(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
     if len(sizes) != 1 or type(sizes[0]) is not int or sizes[0] != -1:
-        raise depends()
+        raise depends(source)
     return _flatten(source)
 
 
@@ -275,7 +277,7 @@ def _unbind(source: SelectedTensor, dim: int = 0) -> tuple[SelectedTensor, ...]:
     axis = axis_of(dim, source.rank)
     size = as_size(source.whole.shape[_other(source, axis)])
     if not isinstance(size, int):
-        raise depends()
+        raise depends(source)
     return tuple(_select(source, axis, index) for index in range(size))
 
 
@@ -296,7 +298,7 @@ def _permuted(source: SelectedTensor, order: Sequence[int]) -> SelectedTensor:
 def _turned(source: SelectedTensor) -> SelectedTensor:
     """The axes of two exchanged."""
     if source.rank > 2:
-        raise depends()
+        raise depends(source)
     return _permuted(source, tuple(reversed(range(source.rank))))
 
 
@@ -320,7 +322,7 @@ def _reordered(source: SelectedTensor, *dims: Any) -> SelectedTensor:
     """The axes in another order."""
     order = [axis_of(axis, source.rank) for axis in listed(sizes_of(dims))]
     if sorted(order) != list(range(source.rank)):
-        raise depends()
+        raise depends(source)
     return _permuted(source, order)
 
 
@@ -338,7 +340,7 @@ def _getitem(source: SelectedTensor, key: Any) -> SelectedTensor:
         elif is_size(item) and axis != found.start:
             found = _select(found, axis, item)
         else:
-            raise depends()
+            raise depends(source)
     return found
 
 
@@ -388,7 +390,7 @@ def _numel(source: SelectedTensor) -> Any:
 def _leading(source: SelectedTensor, wanted: str) -> Any:
     """The size of the first axis.  Raises UnsupportedOpError where it is theirs."""
     if source.start == 0:
-        raise depends()
+        raise depends(source)
     return as_size(source.whole.shape[0])
 
 

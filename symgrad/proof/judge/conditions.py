@@ -75,6 +75,7 @@ def find_conditions(
     """The simple conditions under which the gradient of ``name`` is PROVED.
 
     A size of 1 is reported only where nothing better holds: much is right for a single element.
+    What is proved but at kinks is reported for a size alone: of values, a kink may be the rest.
     """
     for candidates in (_by_size, _by_value, _by_limits, _by_marks, _by_size_one):
         found: list[FoundCondition] = []
@@ -85,7 +86,9 @@ def find_conditions(
                 and _looks_right(candidate, name)
             ):
                 judged = judge(candidate, budget=budget, screen=CONDITION_SCREEN)[name]
-                whole = all(one.kind not in (NULL_SET, "kink") for one in judged.conditions)
+                whole = candidates is _by_size or all(
+                    one.kind not in (NULL_SET, "kink") for one in judged.conditions
+                )
                 if (
                     judged.verdict is Verdict.PROVED
                     and whole
