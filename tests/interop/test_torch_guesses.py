@@ -1259,8 +1259,14 @@ def test_a_search_that_finds_nothing_says_the_nearest_line(cls: Any, line: str, 
 
 
 def test_what_ends_by_its_sizes_does_not_lengthen_a_search(monkeypatch: Any) -> None:
-    tried, traced = [], Search._traced
-    monkeypatch.setattr(Search, "_traced", lambda *args: tried.append(1) or traced(*args))
+    tried: list[Any] = []
+    traced = Search._traced
+
+    def counted(search: Search, trial: Any) -> Any:
+        tried.append(trial)
+        return traced(search, trial)
+
+    monkeypatch.setattr(Search, "_traced", counted)
     with pytest.raises(sg.SymgradError):
         judged(Configured)
     assert len(tried) < 100
