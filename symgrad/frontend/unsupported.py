@@ -37,7 +37,6 @@ IN_PARTS = (
 """What to do where complex numbers are computed with."""
 _AUTOGRAD = _words("backward register_hook retain_grad retains_grad grad_mode")
 _OTHER = _words(
-    "affine_grid "
     "affine_grid_generator alpha_dropout alpha_dropout_ apply_ as_strided as_strided_ "
     "as_strided_scatter as_subclass bartlett_window binomial "
     "blackman_window "
@@ -45,7 +44,7 @@ _OTHER = _words(
     "col_indices combinations const_data_ptr constant_pad_nd "
     "conv_tbc convolution cosine_embedding_loss crow_indices ctc_loss "
     "cumulative_trapezoid data_ptr dense_dim dequantize diag_scatter dim_order "
-    "dropout1d dropout2d dropout3d dsmm dsplit dstack eig einops embedding_bag empty_permuted "
+    "dropout1d dropout2d dropout3d dsmm dsplit dstack eig einops empty_permuted "
     "empty_strided erfcx feature_dropout_ fractional_max_pool2d fractional_max_pool3d frexp "
     "gaussian_nll_loss gcd gcd_ geqrf grad_dtype gradient gumbel_softmax "
     "hamming_window hann_window hash_tensor heaviside_ histogram histogramdd hsmm hsplit i0 i0_ "

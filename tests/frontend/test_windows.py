@@ -124,10 +124,11 @@ def _spread(x: Any, *bias: Any, **how: Any) -> Any:
 
 @pytest.mark.parametrize(("call", "message"), [
     (lambda x: sg.conv2d(x, x[..., ::2, :]), "gone through"),
-    (lambda x: sg.avg_pool2d(x, 2, ceil_mode=True), "ceil_mode"),
-    (lambda x: sg.interpolate(x, scale_factor=1.5), "fraction"),
-    (lambda x: sg.interpolate(x, scale_factor=2, mode="bicubic"), "bicubic"),
-    (lambda x: sg.grid_sample(x, x[..., :2], padding_mode="reflection"), "reflection"),
+    (lambda x: sg.avg_pool2d(x, 2, padding=1, ceil_mode=True), "ceil_mode"),
+    (lambda x: sg.interpolate(x, scale_factor=0.3), "fraction"),
+    (lambda x: sg.interpolate(x, scale_factor=1.5), "multiple of the other"),
+    (lambda x: sg.interpolate(x, scale_factor=2, mode="bicubic", antialias=True), "bicubic"),
+    (lambda x: sg.grid_sample(x, x[..., :2], mode="bicubic"), "bicubic"),
     (lambda x: sg.grid_sample(x, x[0], align_corners=True), "images of two axes"),
     (lambda x: sg.max_pool2d(x.long(), 2), "takes floats"),
     (lambda x: sg.conv2d(x[0, 0], x), "takes 3 or 4 axes"),

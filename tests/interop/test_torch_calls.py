@@ -8,7 +8,10 @@ pytest.importorskip("torch")
 
 from tests.interop.torch_calls import check, texts
 
-pytestmark = [pytest.mark.peers, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.peers, pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::UserWarning"),  # of torch, about unusual settings
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", texts())

@@ -98,6 +98,23 @@ class Grid(FUNCTION):
             return torch.autograd.grad(found, (image, grid), g)
 
 
+class GridByName(FUNCTION):
+    """``wrong``: the backward operation is given the other convention for corners."""
+
+    wrong = False
+
+    @staticmethod
+    def forward(ctx: Any, image: Any, grid: Any) -> Any:
+        ctx.save_for_backward(image, grid)
+        return F.grid_sample(image, grid, align_corners=False)
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        op = torch._C._jit_get_operation("aten::grid_sampler_2d_backward")
+        op = op[0] if isinstance(op, tuple) else op
+        return op(g, *ctx.saved_tensors, 0, 0, cls.wrong, ctx.needs_input_grad)
+
+
 class Larger(FUNCTION):
     """``wrong``: backward is that of the nearest elements."""
 
@@ -133,7 +150,7 @@ class Nuclear(FUNCTION):
         return (2 if cls.wrong else 1) * g * (left @ right)
 
 
-JUDGED = [Sinc, Circular, Replicate, Bucket, Grid, Larger, Nuclear]
+JUDGED = [Sinc, Circular, Replicate, Bucket, Grid, GridByName, Larger, Nuclear]
 
 
 @pytest.mark.parametrize("cls", JUDGED)

@@ -217,7 +217,7 @@ REFUSED = [
     (ROWS, "len(x[m])"),
     (ROWS, "[row for row in x[m]]"),
     (ROWS, "x[m] * x[v < 0]"),
-    (ROWS, "torch.zeros_like(x).masked_scatter(m[:, None], x)"),
+    (ROWS, "torch.zeros_like(x).masked_scatter(m[:, None], x[:1])"),
     (ROWS, "x.t()[:, m] * x[m]"),
     (ROWS, "out = torch.zeros_like(x); out[m] = x[v < 1]; out"),
     (ROWS, "out = torch.zeros_like(x); out[m.nonzero().squeeze(-1) + 1] = 1; out"),

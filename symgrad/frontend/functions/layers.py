@@ -175,6 +175,41 @@ def embedding(
     return where(elementwise("eq", places, padding).unsqueeze(-1), constant(rows), rows)
 
 
+@operation("embedding_bag", method=False)
+def embedding_bag(
+    input: Tensor, weight: Tensor, offsets: Any = None, max_norm: float | None = None,
+    norm_type: float = 2.0, scale_grad_by_freq: bool = False, mode: str = "mean",
+    sparse: bool = False, per_sample_weights: Any = None, include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:  # fmt: skip
+    """The sums, means or greatest of rows: of each row of integers, or from offset to offset."""
+    unusual = max_norm is not None or scale_grad_by_freq or sparse or padding_idx is not None
+    if unusual or mode not in ("sum", "mean", "max") or include_last_offset:
+        raise UnsupportedOpError(
+            f"embedding_bag has no {mode!r} with these settings", location=here(),
+            hint="sum, mean and max are there, by rows or by offsets",
+        )  # fmt: skip
+    rows = embedding(input, weight)
+    if per_sample_weights is not None:
+        if mode != "sum":
+            raise OperationCallError("per_sample_weights go with mode='sum'", location=here())
+        rows = rows * as_tensor(per_sample_weights).unsqueeze(-1)
+    if offsets is None:
+        found: Tensor = {"sum": rows.sum, "mean": rows.mean, "max": rows.amax}[mode](1)
+        return found
+    starts = as_tensor(offsets)
+    if mode == "max":
+        raise UnsupportedOpError("embedding_bag has no 'max' by offsets", location=here())
+    bag = sg.searchsorted(starts, sg.arange(rows.shape[0]), right=True) - 1
+    whole = sg.zeros(starts.shape[0], rows.shape[1], dtype=rows.dtype)
+    found = whole.index_add(0, bag, rows)
+    if mode == "sum":
+        return found
+    ones = sg.ones(rows.shape[0], dtype=rows.dtype)
+    number = sg.zeros(starts.shape[0], dtype=rows.dtype).index_add(0, bag, ones)
+    return found / number.clamp(1).unsqueeze(-1)  # type: ignore[no-any-return]
+
+
 # -- dropout
 
 

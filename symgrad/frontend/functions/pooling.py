@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,10 @@ from symgrad.frontend.functions.arithmetic import add, div, floor_divide, mul, r
 from symgrad.frontend.functions.convolutions import each_axis, positions, with_batch, without_batch
 from symgrad.frontend.functions.creation import filled
 from symgrad.frontend.functions.gathering import scatter
-from symgrad.frontend.functions.joining import repeat_interleave
+from symgrad.frontend.functions.joining import cat, repeat_interleave
 from symgrad.frontend.functions.movement import flatten, reshaped
-from symgrad.frontend.functions.reductions import Extremum, mean, reduce
-from symgrad.frontend.functions.resampling import linearly
+from symgrad.frontend.functions.reductions import Extremum, amax, mean, reduce
+from symgrad.frontend.functions.resampling import cubically, linearly
 from symgrad.frontend.lift import as_tensor
 from symgrad.frontend.session import current
 from symgrad.frontend.sizes import as_dim, as_size
@@ -55,11 +56,9 @@ def _edges(padding: Any, window: Window) -> list[tuple[int, int]]:
     return [(edge, edge) for edge in found]
 
 
-def _floats(name: str, node: Node, ceil_mode: bool) -> None:
+def _floats(name: str, node: Node) -> None:
     if not node.dtype.is_float:
         raise DTypeError(f"{name} takes floats, not {node.dtype}", location=here())
-    if ceil_mode:
-        raise UnsupportedOpError(f"{name} has no ceil_mode", location=here())
 
 
 # -- the mean
@@ -73,19 +72,29 @@ def _average(count: int) -> Callable[..., Tensor]:
         ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: Any = None,
     ) -> Tensor:  # fmt: skip
         node, added = with_batch(name, as_tensor(input).node, count)
-        _floats(name, node, ceil_mode)
+        _floats(name, node)
         session, window = current(), _window(kernel_size, stride, 1, count)
-        edges = _edges(padding, window)
+        edges = inside = _edges(padding, window)
+        if ceil_mode:
+            edges = _with_the_last(name, edges, window)
         wide = padded(session, node, edges)
         places = positions(wide, window)
         total = without_batch(pooled(session, "add", wide, window, places), added)
         if divisor_override is not None:
             return div(total, divisor_override)
-        if count_include_pad or not any(map(any, edges)):
+        if not any(map(any, edges)) or (count_include_pad and not ceil_mode):
             return div(total, math.prod(size.constant or 0 for size in window.sizes))
-        ones = session.expand(session.constant(1.0, node.dtype), node.shape[2:])
-        inside = pooled(session, "add", padded(session, ones, edges), window, places)
-        return div(total, fresh(inside))
+        counted = tuple(
+            size + low + high if count_include_pad else size
+            for size, (low, high) in zip(node.shape[2:], inside, strict=True)
+        )
+        around = [
+            (0, edge[1] - own[1]) if count_include_pad else edge
+            for edge, own in zip(edges, inside, strict=True)
+        ]
+        ones = session.expand(session.constant(1.0, node.dtype), counted)
+        number = pooled(session, "add", padded(session, ones, around), window, places)
+        return div(total, fresh(number))
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"The mean of what lies under a window, along {count} axes."
@@ -111,12 +120,35 @@ def _equal_windows(name: str, shape: Dims, output_size: Any) -> list[tuple[Dim, 
     return found
 
 
+def _uneven(source: Tensor, output_size: Any, put: Callable[..., Tensor]) -> Tensor | None:
+    """Windows of unlike sizes along axes of known ones; None where all are alike, or unknown."""
+    own = source.shape[2:]
+    several = isinstance(output_size, (list, tuple))
+    wanted = list(output_size) if several else [output_size] * len(own)
+    wanted = [size if one is None else one for size, one in zip(own, wanted, strict=False)]
+    if not all(type(one) is int and one > 0 for one in (*own, *wanted)) or len(own) != len(wanted):
+        return None
+    if all(size % parts == 0 for size, parts in zip(own, wanted, strict=True)):
+        return None
+    for axis, (size, parts) in enumerate(zip(own, wanted, strict=True), 2):
+        windows = [(at * size // parts, -(-(at + 1) * size // parts)) for at in range(parts)]
+        pieces = [
+            put(source[(slice(None),) * axis + (slice(*window),)], axis, keepdim=True)
+            for window in windows
+        ]
+        source = cat(pieces, axis)
+    return source
+
+
 def _adaptive(count: int) -> Callable[..., Tensor]:
     name = f"adaptive_avg_pool{count}d"
 
     def call(input: Tensor, output_size: Any) -> Tensor:
         node, added = with_batch(name, as_tensor(input).node, count)
-        _floats(name, node, False)
+        _floats(name, node)
+        uneven = _uneven(fresh(node), output_size, mean)
+        if uneven is not None:
+            return without_batch(uneven.node, added)
         pairs = _equal_windows(name, node.shape[2:], output_size)
         lined = current().reshape(node, (*node.shape[:2], *itertools.chain(*pairs)))
         axes = tuple(range(3, 3 + 2 * count, 2))
@@ -138,7 +170,7 @@ def _greatest(count: int, indexed: bool) -> Callable[..., Any]:
         ceil_mode: bool = False, return_indices: bool = indexed,
     ) -> Any:  # fmt: skip
         node, added = with_batch(name, as_tensor(input).node, count)
-        _floats(name, node, False)
+        _floats(name, node)
         session, window = current(), _window(kernel_size, stride, dilation, count)
         edges = _edges(padding, window)
         if ceil_mode:
@@ -185,7 +217,10 @@ def _greatest_of_each(count: int, indexed: bool) -> Callable[..., Any]:
 
     def call(input: Tensor, output_size: Any, return_indices: bool = indexed) -> Any:
         node, added = with_batch(name, as_tensor(input).node, count)
-        _floats(name, node, False)
+        _floats(name, node)
+        uneven = None if return_indices else _uneven(fresh(node), output_size, amax)
+        if uneven is not None:
+            return without_batch(uneven.node, added)
         pairs = _equal_windows(name, node.shape[2:], output_size)
         session, (parts, sizes) = current(), zip(*pairs, strict=True)
         lined = session.reshape(node, (*node.shape[:2], *itertools.chain(*pairs)))
@@ -302,46 +337,61 @@ def interpolate(
     """
     source = as_tensor(input)
     count = source.ndim - 2
-    modes = ("nearest", "area", *_LINEAR[count - 1 : count]) if 1 <= count <= 3 else ()
+    smooth = _LINEAR[count - 1 : count] + _CUBIC[count - 1 : count]
+    modes = ("nearest", "nearest-exact", "area", *smooth) if 1 <= count <= 3 else ()
     if mode not in modes or antialias:
         raise UnsupportedOpError(
             f"interpolate has no mode {mode!r} of {count} axes", location=here(),
-            hint="nearest, area and the linear ones are there, of one to three axes",
+            hint="nearest, area, the linear ones and bicubic are there, without antialias",
         )  # fmt: skip
-    if align_corners is not None and mode not in _LINEAR:
+    if align_corners is not None and mode not in smooth:
         raise OperationCallError(f"{mode} takes no align_corners", location=here())
     if recompute_scale_factor and size is not None:
         raise OperationCallError("recompute_scale_factor goes with scale_factor", location=here())
     if (size is None) == (scale_factor is None):
         raise OperationCallError("only one of size or scale_factor may be given", location=here())
     own = source.shape[2:]
+    ratios: list[Any] = [None] * count
     if size is None:
-        wanted = [one * by for one, by in zip(own, _factors(scale_factor, count), strict=True)]
+        factors = _factors(scale_factor, count)
+        wanted = [whole * one.numerator // one.denominator
+                  for whole, one in zip(own, factors, strict=True)]  # fmt: skip
+        if not recompute_scale_factor:
+            ratios = [1 / one for one in factors]
     else:
         wanted = list(size) if isinstance(size, (list, tuple)) else [size] * count
     if len(wanted) != count:
         raise OperationCallError(f"interpolate takes {count} sizes", location=here())
     if mode == "area":
         return _ADAPTIVE[count](source, wanted)
-    for axis, one in enumerate(wanted, 2):
-        if mode in _LINEAR:
-            source = linearly(source, axis, one, bool(align_corners))
+    for axis, (one, ratio) in enumerate(zip(wanted, ratios, strict=True), 2):
+        if mode in smooth:
+            along = linearly if mode in _LINEAR else cubically
+            source = along(source, axis, one, bool(align_corners), ratio)
         else:
-            source = _nearest(source, axis, as_dim(one))
+            source = _nearest(source, axis, as_dim(one), ratio, exact=mode == "nearest-exact")
     return source
 
 
 _LINEAR = ("linear", "bilinear", "trilinear")
 """The modes of one to three axes that weight the nearest elements."""
+_CUBIC = ("", "bicubic", "")
+"""Those that lay cubic polynomials through four elements."""
+_FINEST = 2**20
 
 
-def _factors(given: Any, count: int) -> tuple[int, ...]:
-    """Whole factors."""
-    factors = given if isinstance(given, (list, tuple)) else (given,) * count
-    whole = [int(one) if isinstance(one, float) and one.is_integer() else one for one in factors]
-    if any(isinstance(one, float) for one in whole):
-        raise UnsupportedOpError(f"interpolate by a fraction, {given}", location=here())
-    return each_axis("scale_factor", whole, count)
+def _factors(given: Any, count: int) -> list[Fraction]:
+    """Factors that a float holds exactly, so that sizes are what PyTorch computes."""
+    several = given if isinstance(given, (list, tuple)) else (given,) * count
+    if all(not isinstance(one, float) or one.is_integer() for one in several):
+        whole = [int(one) if isinstance(one, float) else one for one in several]
+        return list(map(Fraction, each_axis("scale_factor", whole, count)))
+    found = [Fraction(one) for one in several if isinstance(one, (int, float))]
+    if len(found) != count or any(one <= 0 or one.denominator > _FINEST for one in found):
+        raise UnsupportedOpError(
+            f"interpolate by a fraction, {given}", location=here(), hint="give the size"
+        )
+    return found
 
 
 def _divides(factor: int) -> bool:
@@ -351,20 +401,32 @@ def _divides(factor: int) -> bool:
     return bool((np.floor(found) == places // factor).all())
 
 
-def _nearest(source: Tensor, axis: int, wanted: Dim) -> Tensor:
+def _nearest(
+    source: Tensor, axis: int, wanted: Dim, ratio: Fraction | None, *, exact: bool
+) -> Tensor:  # fmt: skip
+    """``exact``: the elements nearest to the middle of each place, and not to its beginning."""
     whole = source.node.shape[axis]
     more, less = wanted.exact_quotient(whole), whole.exact_quotient(wanted)
-    if more is not None:
+    if ratio is not None and ratio.denominator == 1 and ratio != 1:
+        less = Dim.of(ratio.numerator)
+    if more is not None and more.constant is not None:
         (factor,) = each_axis("the factor", as_size(more), 1)
-        if not _divides(factor):
+        if not exact and not _divides(factor):
             raise UnsupportedOpError(
                 f"interpolate by {factor}: in float32, PyTorch takes other elements",
                 location=here(), hint="repeat_interleave takes each element so many times",
             )  # fmt: skip
         return repeat_interleave(source, factor, axis)
-    if less is None or less.constant is None:
+    if less is not None and less.constant is not None:
+        first = less.constant // 2 if exact else 0
+        step = Slice(axis, Dim.of(first), less.constant, wanted)
+        return fresh(step.read(current(), source.node))
+    if whole.constant is None or wanted.constant is None or ratio is not None:
         raise UnsupportedOpError(
             f"interpolate from {as_size(whole)} to {as_size(wanted)} elements, neither of which is "
             "a multiple of the other", location=here(),
         )  # fmt: skip
-    return fresh(Slice(axis, Dim.of(0), less.constant, wanted).read(current(), source.node))
+    places = np.arange(wanted.constant, dtype=np.float32) + np.float32(0.5 if exact else 0)
+    found = np.floor(places * (np.float32(whole.constant) / np.float32(wanted.constant)))
+    at = np.minimum(found, whole.constant - 1).astype(np.int64)
+    return source[(slice(None),) * axis + (at,)]

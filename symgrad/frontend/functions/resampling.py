@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -29,13 +30,14 @@ from symgrad.frontend.functions.casting import converted
 from symgrad.frontend.functions.comparisons import logical_and, logical_not, where
 from symgrad.frontend.functions.creation import arange
 from symgrad.frontend.functions.gathering import gather
+from symgrad.frontend.functions.joining import stack
 from symgrad.frontend.functions.mathematics import clamp
 from symgrad.frontend.functions.movement import axis_of, movedim
 from symgrad.frontend.functions.reductions import sum
 from symgrad.frontend.functions.sorting import sort
 from symgrad.frontend.lift import as_tensor, elementwise, is_number
 from symgrad.frontend.questions import questions
-from symgrad.frontend.sizes import as_size
+from symgrad.frontend.sizes import as_dim, as_size
 from symgrad.frontend.table import OperationCallError, operation
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.ir.dim import Dim
@@ -126,7 +128,14 @@ def quantile(
         raise DTypeError("quantile() input tensor must be either float or double dtype",
                          location=here())  # fmt: skip
     if not is_number(q):
-        raise UnsupportedOpError("quantile takes one number as q", location=here())
+        values = known_values(as_tensor(q).node)
+        if values is None or values.ndim > 1:
+            raise UnsupportedOpError("quantile takes numbers as q", location=here())
+        parts = [
+            quantile(source, float(one), dim, keepdim, interpolation=interpolation)
+            for one in values.reshape(-1)
+        ]
+        return stack(parts) if values.ndim else parts[0]
     if not 0 <= q <= 1:
         raise OperationCallError(f"quantile() q values must be in the range [0, 1], not {q}",
                                  location=here())  # fmt: skip
@@ -161,24 +170,92 @@ def _element(row: Tensor, place: Tensor) -> Tensor:
 # -- images at other places
 
 
-def linearly(source: Tensor, axis: int, wanted: Any, align_corners: bool) -> Tensor:
+def linearly(
+    source: Tensor, axis: int, wanted: Any, align_corners: bool, ratio: Fraction | None = None
+) -> Tensor:  # fmt: skip
     """An axis with ``wanted`` elements, each a mean of the two that lie nearest to its place.
 
     The first and the last elements keep their places with ``align_corners``, else the edges do.
+    ``ratio``: from one place to the next, in elements, where it does not follow from the sizes.
     """
     row = movedim(source, axis, -1)
     size = as_size(row.node.shape[-1])
-    steps = arange(wanted)
-    if align_corners:
-        over = clamp(as_tensor(wanted) - 1, 1)
-        far = mul(steps, size - 1)
-    else:
-        over = as_tensor(wanted) * 2
-        far = clamp(sub(mul(add(mul(steps, 2), 1), size), wanted), 0)
+    far, over = _places(size, wanted, align_corners, ratio)
+    far = far if align_corners else clamp(far, 0)
     at = floor_divide(far, over)
     part = div(converted(remainder(far, over), row.dtype), over)
-    low, high = (row[(..., one)] for one in (at, clamp(add(at, 1), None, size - 1)))
+    low, high = (
+        row[(..., clamp(one, None, size - 1) if side or ratio is not None else one)]
+        for side, one in enumerate((at, add(at, 1)))
+    )
     return movedim(add(low, mul(sub(high, low), part)), -1, axis)
+
+
+def cubically(
+    source: Tensor, axis: int, wanted: Any, align_corners: bool, ratio: Fraction | None = None
+) -> Tensor:  # fmt: skip
+    """The same by cubic polynomials through four elements; the outermost stand beyond the edges."""
+    row = movedim(source, axis, -1)
+    size = as_size(row.node.shape[-1])
+    far, over = _places(size, wanted, align_corners, ratio)
+    at = floor_divide(far, over)
+    part = div(converted(remainder(far, over), row.dtype), over)
+    pieces = [
+        mul(row[(..., clamp(add(at, place - 1), 0, size - 1))], share)
+        for place, share in enumerate(_cubic(part))
+    ]
+    return movedim(functools.reduce(add, pieces), -1, axis)
+
+
+def _places(
+    size: Any, wanted: Any, align_corners: bool, ratio: Fraction | None
+) -> tuple[Tensor, Any]:  # fmt: skip
+    """Where the elements lie that are wanted: whole numbers, over a whole number."""
+    steps = arange(wanted)
+    if align_corners:
+        return mul(steps, size - 1), clamp(as_tensor(wanted) - 1, 1)
+    along, over = (size, wanted) if ratio is None else (ratio.numerator, ratio.denominator)
+    return sub(mul(add(mul(steps, 2), 1), along), over), as_tensor(over) * 2
+
+
+_BEND = -0.75
+"""The parameter of torch's cubic polynomials."""
+
+
+def _cubic(part: Tensor) -> tuple[Tensor, ...]:
+    """What four elements count for a place between the second and the third of them."""
+
+    def near(x: Tensor) -> Tensor:
+        return ((_BEND + 2) * x - (_BEND + 3)) * x * x + 1
+
+    def far(x: Tensor) -> Tensor:
+        return ((_BEND * x - 5 * _BEND) * x + 8 * _BEND) * x - 4 * _BEND
+
+    return far(part + 1), near(part), near(1 - part), far(2 - part)
+
+
+@operation("affine_grid", method=False)
+def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Tensor:
+    """The places that an affine map has for those of an image: batch, height, width, 2."""
+    maps = as_tensor(theta)
+    count = len(size) - 2
+    fits = maps.ndim == 3 and maps.shape[1:] == (count, count + 1)
+    if count not in (2, 3) or not fits or maps.node.shape[0] != as_dim(size[0]):
+        known = maps.ndim == 3 and count in (2, 3)
+        shape = maps.node.shape
+        raise ShapeError(
+            f"affine_grid: maps {maps.node.type} for {count} axes", location=here(),
+            equal=zip(shape, (as_dim(size[0]), Dim.of(count), Dim.of(count + 1)), strict=True)
+            if known else (),
+        )  # fmt: skip
+    found: Tensor = maps[:, :, count].reshape(maps.shape[0], *(1,) * count, count)
+    for axis, one in enumerate(reversed(size[2:])):
+        steps = converted(arange(one), maps.dtype)
+        ends = clamp(as_tensor(one) - 1, 1) if align_corners else one
+        lined = [-1 if at == count - 1 - axis else 1 for at in range(count)]
+        ramp = div(sub(mul(steps, 2), one - 1), ends).reshape(*lined, 1)
+        found = add(found, mul(maps[:, :, axis].reshape(-1, *(1,) * count, count), ramp))
+    return found
 
 
 @operation("grid_sample", method=False)
@@ -186,12 +263,12 @@ def grid_sample(
     input: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros",
     align_corners: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """An image at the places of a grid, from -1 to 1; nothing (``zeros``) or its edge beyond."""
+    """An image at the places of a grid, from -1 to 1; 0, its edge or its reflection beyond."""
     source, places = as_tensor(input), as_tensor(grid)
-    if mode not in ("bilinear", "nearest") or padding_mode not in ("zeros", "border"):
+    if mode not in ("bilinear", "nearest") or padding_mode not in _PADDINGS:
         raise UnsupportedOpError(
             f"grid_sample has no mode {mode!r} with {padding_mode!r}", location=here(),
-            hint="bilinear and nearest are there, with zeros and border",
+            hint=f"bilinear and nearest are there, with {', '.join(_PADDINGS)}",
         )  # fmt: skip
     if source.ndim != 4 or places.ndim != 4:
         raise UnsupportedOpError(
@@ -225,11 +302,27 @@ def _share(part: Tensor, side: int) -> Tensor:
     return part if side else sub(1.0, part)
 
 
+_PADDINGS = ("zeros", "border", "reflection")
+
+
 def _placed(place: Tensor, size: Any, padding_mode: str, align_corners: bool) -> Tensor:
     """A place from -1 to 1 in elements."""
     found = mul(add(place, 1), 0.5)
     found = mul(found, size - 1) if align_corners else sub(mul(found, size), 0.5)
-    return clamp(found, 0, size - 1) if padding_mode == "border" else found
+    if padding_mode == "reflection":
+        found = _reflected(found, size, align_corners)
+    return found if padding_mode == "zeros" else clamp(found, 0, size - 1)
+
+
+def _reflected(place: Tensor, size: Any, align_corners: bool) -> Tensor:
+    """A place folded between the first and the last element, or the outer edges of both."""
+    if align_corners and size == 1:
+        return mul(place, 0)
+    low, span = (0, size - 1) if align_corners else (-0.5, size)
+    beyond = elementwise("abs", sub(place, low))
+    folds = elementwise("floor", div(beyond, span))
+    rest = sub(beyond, mul(folds, span))
+    return add(where(elementwise("eq", remainder(folds, 2), 0), rest, sub(span, rest)), low)
 
 
 def _at_places(source: Tensor, across: Tensor, down: Tensor) -> Tensor:

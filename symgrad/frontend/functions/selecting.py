@@ -27,7 +27,7 @@ from symgrad.frontend.lift import array_node, as_tensor
 from symgrad.frontend.questions import questions
 from symgrad.frontend.session import current
 from symgrad.frontend.sizes import Shape, as_size, is_size
-from symgrad.frontend.table import of_selected, operation
+from symgrad.frontend.table import functions, of_selected, operation
 from symgrad.frontend.tensor import (
     SelectedShapeError,
     SelectedTensor,
@@ -73,25 +73,36 @@ def argwhere(input: Any) -> Any:
 
 @operation("masked_scatter", inplace=True)
 def masked_scatter(input: Any, mask: Tensor, source: Any) -> Tensor:
-    """What the mask selects of another tensor, in its places; from one place on is not known."""
+    """The elements of another tensor, in a row, where the mask is set.
+
+    What the same mask selects goes to its own places.  Another tensor has as many elements as the
+    tensor, or more.
+    """
     check_mask("masked_scatter", mask)
     node, session = as_tensor(input).node, current()
-    fits = isinstance(source, SelectedTensor) and source.whole.rank == source.mask.rank
-    if not fits or source.mask is not session.cast(as_tensor(mask).node, bool_):
-        raise UnsupportedOpError(
-            "masked_scatter takes what the same mask selects", location=here(),
-            hint="it writes the first elements of a whole tensor in a row; x[mask] = y[mask] and "
-            "sg.where(mask, y, x) write those that stand there",
-        )  # fmt: skip
-    if source.dtype != node.dtype:
+    chosen = session.cast(as_tensor(mask).node, bool_)
+    given = as_tensor(source)
+    if given.dtype != node.dtype:
         raise DTypeError(
-            f"masked_scatter: the source is of {source.dtype}, not of {node.dtype}", location=here()
+            f"masked_scatter: the source is of {given.dtype}, not of {node.dtype}", location=here()
         )
-    if source.mask.shape != node.shape:
+    if isinstance(given, SelectedTensor) and given.whole.rank == given.mask.rank:
+        if given.mask is chosen and chosen.shape == node.shape:
+            return fresh(session.apply("where", given.mask, given.whole, node))
         raise UnsupportedOpError(
-            "masked_scatter takes a mask of the shape of the tensor", location=here()
+            "masked_scatter takes what the same mask selects, or a whole tensor", location=here()
         )
-    return fresh(session.apply("where", source.mask, source.whole, node))
+    total, there = product(node.shape), product(given.node.shape)
+    if not session.facts.decide(there, ">=", total):
+        raise UnsupportedOpError(
+            "masked_scatter takes a source that has as many elements as the tensor",
+            location=here(), hint="x[mask] = y[mask] and sg.where(mask, y, x) write those that "
+            "stand there",
+        )  # fmt: skip
+    wide = fresh(session.expand(chosen, node.shape))
+    order = functions.cumsum(wide.reshape(as_size(total)).to(int64), 0) - 1
+    found = given.reshape(as_size(there))[functions.clamp(order, 0, as_size(there - 1))]
+    return functions.where(wide, found.reshape(*Shape.of(node.shape)), input)  # type: ignore[no-any-return]
 
 
 # -- places

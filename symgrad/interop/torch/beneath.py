@@ -249,7 +249,7 @@ def _convolution_backward(
     if transposed:
         by_input, by_weight = pulled(
             "convolution_backward", grad_output,
-            lambda *two: _convolution(*two, None, stride, padding, dilation, transposed,
+            lambda *two: _convolution(two[0], two[1], None, stride, padding, dilation, transposed,
                                       output_padding, groups),
             input, weight, mask=wanted,
         )  # fmt: skip

@@ -70,8 +70,8 @@ _UNINITIALISED = _words("empty_permuted empty_strided new_empty_strided")
 RANDOM = _words(
     "alpha_dropout bernoulli bernoulli_ cauchy_ exponential_ feature_alpha_dropout "
     "feature_dropout fractional_max_pool2d fractional_max_pool3d geometric_ gumbel_softmax "
-    "log_normal_ multinomial native_dropout normal normal_ poisson rand rand_like randint "
-    "randint_like randn randn_like random_ randperm uniform_ binomial"
+    "dropout1d dropout2d dropout3d log_normal_ multinomial native_dropout normal normal_ poisson "
+    "rand rand_like randint randint_like randn randn_like random_ randperm uniform_ binomial"
 )
 """Functions that draw random numbers."""
 
@@ -99,7 +99,7 @@ def call(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     of_complex = complexes.concerns(name, values)
     if not of_complex:
         _check_arguments(name, args, kwargs, traced=traced)
-    if name in draws.NAMES and (traced or name in ("rand", "randn", "normal")):
+    if name in draws.NAMES and (traced or name in draws.OF_SIZES):
         found = draws.drawn(
             name, [inward(one) for one in args], {key: inward(kwargs[key]) for key in kwargs}
         )

@@ -115,7 +115,7 @@ def _grid_sampler_backward(
 ) -> Any:  # fmt: skip
     by_input, by_grid = pulled(
         "grid_sampler_2d_backward", grad_output,
-        lambda *two: grid_sampler(*two, interpolation_mode, padding_mode, align_corners),
+        lambda *two: grid_sampler(two[0], two[1], interpolation_mode, padding_mode, align_corners),
         input, grid, mask=(output_mask[0], True),
     )  # fmt: skip
     return by_input, by_grid if output_mask[1] else functions.zeros_like(as_tensor(grid))

@@ -18,7 +18,7 @@ from symgrad.frontend.session import current
 from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import fresh
 from symgrad.interop.torch import settings
-from symgrad.ir.dtype import float64
+from symgrad.ir.dtype import bool_, float64, int64
 from symgrad.ir.function import Relation
 
 _IGNORED = ("device", "layout", "pin_memory", "requires_grad", "memory_format")
@@ -78,6 +78,68 @@ def _normal(mean: Any, std: Any = 1.0, size: Any = None, *, dtype: Any = None) -
         return mean + std * _of("real", FUNCTIONS["zeros"](size, dtype=dtype))
     like = mean + FUNCTIONS["zeros_like"](std) if hasattr(std, "shape") else mean
     return mean + std * _of("real", like)
+
+
+def _integers(kind: Callable[..., Any], low: Any, high: Any) -> Any:
+    """Unknown integers from low to high, without that: each is a part of the range."""
+    count = high - low
+    settings.check_above(count, 0, "the number of integers that are drawn from")
+    place = FUNCTIONS["floor"](kind() * count).to(int64)
+    return FUNCTIONS["clamp"](place, 0, count - 1) + low
+
+
+def _randint(*given: Any, dtype: Any = None, **named: Any) -> Any:
+    """``randint(high, size)``, ``randint(low, high, size)``."""
+    size = named.get("size", given[-1])
+    bounds = given if "size" in named else given[:-1]
+    low, high = (0, *bounds) if len(bounds) == 1 else bounds or (0, None)
+    low, high = named.get("low", low), named.get("high", high)
+    found = _integers(lambda: _of("unit", FUNCTIONS["zeros"](*size, dtype=float64)), low, high)
+    return found if dtype is None else found.to(dtype)
+
+
+def _randint_like(input: Any, *bounds: Any, dtype: Any = None, **named: Any) -> Any:
+    low, high = (0, *bounds) if len(bounds) == 1 else bounds or (0, None)
+    low, high = named.get("low", low), named.get("high", high)
+    like = FUNCTIONS["zeros_like"](input, dtype=float64)
+    return _integers(lambda: _of("unit", like), low, high).to(dtype or input.dtype)
+
+
+def _random_(self: Any, *bounds: Any, **named: Any) -> Any:
+    """Without bounds it draws what its dtype holds, of which nothing is known but that."""
+    low, high = (0, *bounds) if len(bounds) == 1 else bounds or (0, None)
+    low, high = named.get("from", low), named.get("to", high)
+    if high is None:
+        return None
+    like = FUNCTIONS["zeros_like"](self, dtype=float64)
+    return self.copy_(_integers(lambda: _of("unit", like), low, high).to(self.dtype))
+
+
+def _native_dropout(input: Any, p: Any, train: Any = True) -> Any:
+    """The result, and which elements stay."""
+    settings.check_within(p, 0, 1, "the probability of native_dropout")
+    if train is False:
+        return input.clone(), FUNCTIONS["ones_like"](input, dtype=bool_)
+    mask = _kept(input, 1 - p, "native_dropout") != 0
+    none = not is_so(p, "!=", 1, "the probability of native_dropout is not 1")
+    return (0 * input if none else input * mask / (1 - p)), mask
+
+
+def _of_channels(count: int) -> Callable[..., Any]:
+    """Dropout of whole channels, along the axes behind them."""
+
+    def call(input: Any, p: Any = 0.5, training: bool = True, inplace: bool = False) -> Any:
+        settings.check_within(p, 0, 1, "the probability of dropout")
+        if not training or not is_so(p, "!=", 0, "the probability of dropout is not 0"):
+            return input
+        if input.ndim != count + 2:
+            return None
+        few = input[(...,) + (slice(0, 1),) * count]
+        none = not is_so(p, "!=", 1, "the probability of dropout is not 1")
+        found = 0 * input if none else input * _of("binary", few) / (1 - p)
+        return input.copy_(found) if inplace else found
+
+    return call
 
 
 def _permutation(n: Any, *, dtype: Any = None) -> Any:
@@ -169,6 +231,11 @@ _DRAWS: dict[str, Callable[..., Any]] = {
     "bernoulli_": _bernoulli_, "uniform_": _uniform_, "normal_": _normal_,
     "exponential_": _exponential_, "log_normal_": _log_normal_, "cauchy_": _cauchy_,
     "gumbel_softmax": _gumbel_softmax, "randperm": _permutation, "multinomial": _multinomial,
+    "randint": _randint, "randint_like": _randint_like, "random_": _random_,
+    "native_dropout": _native_dropout,
+    **{f"dropout{count}d": _of_channels(count) for count in (1, 2, 3)},
 }  # fmt: skip
+OF_SIZES = frozenset(("rand", "randn", "normal", "randint", "randperm"))
+"""Those of them that need no tensor."""
 NAMES = frozenset(_DRAWS)
 """Functions whose draws are unknowns."""

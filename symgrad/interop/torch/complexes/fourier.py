@@ -225,3 +225,27 @@ def _shifted(name: str, *, centre_first: bool) -> None:
 
 _shifted("fftshift", centre_first=False)
 _shifted("ifftshift", centre_first=True)
+
+
+@operation("stft", of_reals=True)
+def _short(
+    input: Any, n_fft: Any, hop_length: Any = None, win_length: Any = None, window: Any = None,
+    center: bool = True, pad_mode: str = "reflect", normalized: bool = False,
+    onesided: bool | None = None, return_complex: bool | None = None, align_to_window: Any = None,
+) -> Any:  # fmt: skip
+    """The transforms of windows of a signal, one a column."""
+    if isinstance(input, ComplexTensor) or isinstance(window, ComplexTensor) or align_to_window:
+        raise refused("stft is called of complex numbers, or with align_to_window")
+    length = n_fft if win_length is None else win_length
+    weights = sg.ones(length, dtype=input.dtype) if window is None else window
+    before = (n_fft - length) // 2
+    weights = sg.pad(weights, (before, n_fft - length - before))
+    signal = input
+    if center:
+        row = sg.pad(input.reshape(1, -1, input.shape[-1]), (n_fft // 2,) * 2, mode=pad_mode)
+        signal = row.reshape(*input.shape[:-1], row.shape[-1])
+    frames = signal.unfold(-1, n_fft, n_fft // 4 if hop_length is None else hop_length) * weights
+    transform = _whole if onesided is False else _to_half
+    found = transform(frames, None, -1, "ortho" if normalized else None, FORWARD)
+    turned = each(lambda part: part.transpose(-1, -2), found)
+    return turned if return_complex else turned.pairs
