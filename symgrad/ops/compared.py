@@ -15,8 +15,8 @@ from collections.abc import Iterable, Sequence
 from symgrad.ir.graph import Node
 from symgrad.ops.logic import COMPARISONS
 from symgrad.ops.record import Function, Infix, Template, get
+from symgrad.ops.reductions import EXTREMES_ALONG
 
-_CHOOSING = ("amax", "amin", "max", "min")
 _LEFT, _RIGHT, _LEFT_MOVED, _RIGHT_MOVED = 1, 2, 4, 8
 _BOTH_SIDES = (_LEFT | _LEFT_MOVED, _RIGHT | _RIGHT_MOVED)
 
@@ -64,7 +64,7 @@ def shared(nodes: Sequence[Node], outputs: Iterable[Node]) -> set[int]:
         if not numbers or not node.args or not node.dtype.is_float:
             continue
         if _passes(node):
-            picked = node.op in _CHOOSING or node.index in chosen
+            picked = node.op in EXTREMES_ALONG or node.index in chosen
             for arg in _values(node):
                 two = sorted(reached.get(arg.index, set()) | numbers)[:2]
                 reached[arg.index] = set(two)
@@ -94,7 +94,7 @@ def _passes(node: Node) -> bool:
     """Does the node give the same bits wherever it is computed from the same bits?"""
     op = get(node.op)
     if op.scalar is None:
-        return op.kind in ("movement", "marker") or node.op in _CHOOSING or _picks(node)
+        return op.kind in ("movement", "marker") or node.op in EXTREMES_ALONG or _picks(node)
     spelling = op.scalar.c
     if isinstance(spelling, Function):
         return not spelling.vector

@@ -157,6 +157,8 @@ for _name, _reduce in (("amax", "max"), ("amin", "min")):
         program=f"np.{_reduce}({{0}}, axis={{axes}})", code=f"{{0}}.{_name}({{over}})",
     )  # fmt: skip
 
+EXTREMES_ALONG = ("amax", "amin", "max", "min")
+
 # -- max, min: over exactly one axis; of what ties, the first gets the cotangent
 
 

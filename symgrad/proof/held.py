@@ -25,6 +25,7 @@ from symgrad.ir.function import AppliedRule, Relation
 from symgrad.ir.graph import Node, ancestors
 from symgrad.ir.rewrite import rewrite
 from symgrad.ops.markers import without_markers
+from symgrad.ops.reductions import EXTREMES_ALONG
 from symgrad.proof.clips import IntegerLimits
 from symgrad.proof.judge.boundaries import changes, kinked
 from symgrad.proof.judge.kinks import bends, jumps
@@ -112,7 +113,7 @@ def _edges(apart: Subject) -> list[Node]:
     """What is 0 at the kinks of the surrogate that a report names, but for ties of maxima."""
     graph, found = apart.graph, dict[Node, None]()
     for node in (*bends(apart), *jumps(apart)):
-        if node.op in ("amax", "amin", "max", "min"):
+        if node.op in EXTREMES_ALONG:
             continue
         for one in (*kinked(node), *(one for one, _ in changes(node))):
             value = one.value if isinstance(one.value, Node) else float(one.value)

@@ -51,6 +51,39 @@ def test_nothing_is_named_where_forward_is_smooth(forward: str) -> None:
     assert kinks(forward) == set()
 
 
+# the gradient of a maximum by a mask, and what is left out of it
+_MASK = "(g.unsqueeze({a}) * ({y} == {y}.{r}({a}, keepdim=True)).to(x.dtype))"
+MAXIMA = {
+    "one axis": ("x.amax(1)", _MASK.format(y="x", r="amax", a=1),
+                 {"the maximum of x along axis 1 is reached more than once"}),
+    "the first of those that tie": ("x.max(1).values", _MASK.format(y="x", r="amax", a=1),
+                 {"the maximum of x along axis 1 is reached more than once"}),
+    "a minimum": ("-(-x).amax(0)", _MASK.format(y="x", r="amin", a=0),
+                  {"the minimum of x along axis 0 is reached more than once",
+                   "the maximum of -x along axis 0 is reached more than once"}),
+    "not a whole axis": (
+        "x[:, 1:].amax(1)",
+        "sg.zeros_like(x) + (sg.arange(x.shape[1]) > 0) * (x == x[:, 1:].amax(1, keepdim=True))"
+        ".to(x.dtype) * g.unsqueeze(1)",
+        {"the maximum of x[:, 1:] along axis 1 is reached more than once",
+         "x[i, 1 + j] - x[i, 1 + k] == 0", "two elements of x are equal"}),
+    "of absolute values": (
+        "x.abs().amax(1)", _MASK.format(y="x.abs()", r="amax", a=1) + " * x.sign()",
+        {"the maximum of x.abs() along axis 1 is reached more than once", "x == 0",
+         "x[i, j] - x[i, k] == 0", "x[i, j] + x[i, k] == 0"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MAXIMA)
+def test_ties_of_a_maximum_are_those_of_its_greatest_elements(name: str) -> None:
+    """Said once, in the words of the tensor; where it is not one, of all that is compared."""
+    forward, backward, said = MAXIMA[name]
+    judged = class_of("Judged", class_text("Judged", forward, backward, "x"), sg)
+    found = sg.verify(judged, "n m", suggest=False)
+    assert found.verdict == sg.PROVED, str(found)
+    assert {str(one).partition(" (yours")[0] for one in found.conditions} == said, str(found)
+
+
 # a weight where a label is one value, which backward forgets: labels have such values
 FORGOTTEN: dict[str, tuple[str, str, dict[str, str]]] = {
     "any number": ("x * sg.where(t == 1, w, 1.0)", "g", {}),

@@ -25,6 +25,7 @@ from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.logic import COMPARISONS
 from symgrad.ops.movement import bare
 from symgrad.ops.record import get
+from symgrad.ops.reductions import EXTREMES_ALONG
 from symgrad.proof.words.relations import number
 
 Sides = tuple[object, object, object]
@@ -136,7 +137,7 @@ def kinked(node: Node, positive: Names = NO_NAMES) -> Iterator[Boundary]:
     elif node.op in ("maximum", "minimum"):
         pairs = combinations(_operands(node), 2)
         found = chain(*(_compared("gt", *two, positive) for two in pairs))
-    elif node.op in ("amax", "amin"):
+    elif node.op in EXTREMES_ALONG:
         found = iter([(Boundary(bare(node.args[0]), node), _SIDES["eq"])])
     elif node.op == "where":
         if may_be_nan(node):
@@ -239,7 +240,7 @@ def _compared(
 _ROUNDING = ("floor", "ceil", "trunc", "round", "floordiv", "size", "iota")
 _AMONG_INTEGERS = frozenset((
     *_MOVED, "slice", "concat", "unslice", "sum", "diagonal", "cumsum", "index", "index_add", "neg",
-    "add", "sub", "mul", "square", "abs", "relu", "maximum", "minimum", "amax", "amin", "where",
+    "add", "sub", "mul", "square", "abs", "relu", "maximum", "minimum", "where", *EXTREMES_ALONG,
 ))  # fmt: skip
 
 
@@ -353,19 +354,19 @@ def _pair(op: str, left: Node, right: Node, positive: Names) -> Iterator[tuple[B
         yield Boundary(left, right), sides
 
 
-_EXTREMES = ("maximum", "minimum", "amax", "amin")
+_EXTREMES = ("maximum", "minimum", *EXTREMES_ALONG)
 
 
 def _plain(node: Node) -> bool:
     """Is an extreme compared as it is, or is it the extreme of an axis?"""
-    return node.op in _EXTREMES or bare(node).op in ("amax", "amin")
+    return node.op in _EXTREMES or bare(node).op in EXTREMES_ALONG
 
 
 def _with_extreme(
     op: str, other: Node, extreme: Node, positive: Names
 ) -> Iterator[tuple[Boundary, Sides]]:
     """The changes of ``other <op> max(...)``: who is one of the operands never exceeds them."""
-    if extreme.op in ("amax", "amin"):
+    if extreme.op in EXTREMES_ALONG:
         if bare(other) is bare(extreme.args[0]):
             yield Boundary(bare(other), extreme), _SIDES["eq"]
         else:
@@ -609,7 +610,7 @@ def name_of(node: Node) -> str:
 
 def source_of(node: Node) -> Node:
     """What the elements of a node are elements of."""
-    while (node := bare(node)).op in ("index", "slice", "amax", "amin") or _is_sorted(node):
+    while (node := bare(node)).op in ("index", "slice", *EXTREMES_ALONG) or _is_sorted(node):
         node = node.args[0]
     return node
 
@@ -676,7 +677,7 @@ def _degree(node: Node, degrees: list[Fraction | None]) -> Fraction | None:
         return known[0] / 2
     if node.op == "square":
         return 2 * known[0]
-    same = ("cast", "abs", "relu", "amax", "amin", "add", "sub", "maximum", "minimum", "hypot")
+    same = ("cast", "abs", "relu", "add", "sub", "maximum", "minimum", "hypot", *EXTREMES_ALONG)
     return known[0] if node.op in (*_LINEAR, *same) and len(set(known)) == 1 else None
 
 

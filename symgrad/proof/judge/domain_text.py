@@ -17,6 +17,7 @@ from fractions import Fraction
 from symgrad.budgets import DOMAIN_CANDIDATES, DOMAIN_WORK, WORD_CHARACTERS
 from symgrad.errors import SymgradError
 from symgrad.index.lower import Lowering
+from symgrad.ir.dim import Dim
 from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.proof.judge.boundaries import is_square
 from symgrad.proof.judge.families import Families
@@ -25,16 +26,54 @@ from symgrad.proof.judge.positivity import holds, primitive
 from symgrad.proof.judge.ranges import ANY, APART, Range, Ranges, of_names, point
 from symgrad.proof.judge.reference import gradient_indices
 from symgrad.proof.normal import atoms as kinds
-from symgrad.proof.normal.algebra import POSITIVE, by_condition, factor_sign, substitute
+from symgrad.proof.normal.algebra import POSITIVE, by_condition, factor_sign, from_dim, substitute
 from symgrad.proof.normal.atoms import Atom, Undecided
-from symgrad.proof.normal.context import Proof, Requirement
+from symgrad.proof.normal.context import Obligation, Proof, Requirement
 from symgrad.proof.normal.from_expr import Conversion
 from symgrad.proof.normal.poly import ONE, Poly, all_atoms, direct_atoms, of_atom
 from symgrad.proof.report.records import Condition
 from symgrad.proof.scalars.bodies import restricted_operands
 from symgrad.proof.words.code import NoSpelling
 from symgrad.proof.words.polytext import PolyText
-from symgrad.proof.words.relations import related, solved, spelled
+from symgrad.proof.words.relations import reached_twice, related, solved, spelled
+
+
+def tied_maximum(
+    obligation: Obligation, nodes: Mapping[str, Node], context: Proof
+) -> Condition | None:
+    """Where the greatest element of a tensor is not the only one, if an obligation is about that.
+
+    ``nodes``: what leaves stand for.  None where what is compared are not the elements of one,
+    along whole axes.
+    """
+    sides = {value: Poly({one: 1}).atom for one, value in obligation.base.terms.items()}
+    one, other = sides.get(1), sides.get(-1)
+    if not obligation.of_greatest or len(obligation.base.terms) != 2 or not one or not other:
+        return None
+    if not one.kind == other.kind == kinds.LEAF or one.data[0] != other.data[0]:
+        return None
+    node = nodes.get(one.data[0])
+    places = list(zip(one.data[1], other.data[1], strict=True))
+    apart = [axis for axis, (left, right) in enumerate(places) if left != right]
+    moving = [
+        index.atom for axis in apart for index in places[axis]
+        if node is not None and _is_whole(index.atom, node.shape[axis], context)
+    ]  # fmt: skip
+    if node is None or len({*moving}) < 2 * len(apart):
+        return None
+    extreme = "maximum" if {*moving[::2]} & {*(obligation.distinct or ())[:1]} else "minimum"
+    try:
+        said = reached_twice(node, extreme, apart)
+    except NoSpelling:
+        return None
+    return Condition("ties", said.text, code=said.code)
+
+
+def _is_whole(index: Atom | None, size: Dim, context: Proof) -> bool:
+    """Does an index take all values along an axis?"""
+    if index is None or index.kind != kinds.INDEX:
+        return False
+    return bool(index.data[1] == from_dim(context, size))
 
 
 @dataclass

@@ -27,6 +27,7 @@ from symgrad.ir.expr import Expr
 from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.rewrite import rewrite
 from symgrad.ops.record import get
+from symgrad.ops.reductions import EXTREMES_ALONG
 from symgrad.proof.judge.boundaries import Boundary, changes, inputs_of, kinked
 from symgrad.proof.judge.families import Families
 from symgrad.proof.judge.reference import gradient_indices
@@ -192,7 +193,7 @@ def _gaps(node: Node) -> Iterator[Node]:
     """What vanishes on the boundaries of a node."""
     found: list[Boundary] = [*kinked(node), *(one for one, _ in changes(node))]
     for one in found:
-        if node.op in ("amax", "amin", "max", "min"):
+        if node.op in EXTREMES_ALONG:
             continue  # ties have an obligation of their own
         graph, point = node.graph, one.point
         if isinstance(one.value, Node):

@@ -33,7 +33,7 @@ from symgrad.ops.movement import bare
 from symgrad.ops.record import get
 from symgrad.ops.sorting import sort
 from symgrad.proof.judge import plain_numbers, witness
-from symgrad.proof.judge.domain_text import domain_conditions
+from symgrad.proof.judge.domain_text import domain_conditions, tied_maximum
 from symgrad.proof.judge.equalities import FREE, NOTHING, Solution
 from symgrad.proof.judge.exceptional import exceptional_sizes, is_excluded
 from symgrad.proof.judge.families import Element, Families
@@ -320,6 +320,7 @@ def _resting(
     conditions: list[Condition] = []
     exceptions: list[Poly] = []
     text = PolyText(leaves).in_words()
+    nodes = {**graph.inputs, **leaves} if graph else leaves
     required = list(result.requirements)
     nonzero: list[Poly] = []
     families = Families(result.context, partial(element_of, graph, leaves, solved, hopeless))
@@ -337,7 +338,8 @@ def _resting(
         if said:
             failed = Equality(False, reason=said, work=result.context.work)
             return _Resting(failed, (obligation.base,), obligation.rule == TOLD)
-        conditions += found.conditions
+        tied = tied_maximum(obligation, nodes, result.context)
+        conditions += found.conditions if tied is None else [tied]
         own = [one for one in found.exceptions if not is_excluded(one, facts)]
         exceptions += own
         is_told |= obligation.rule == TOLD and (bool(own) or found.nonzero)

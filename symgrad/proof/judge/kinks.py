@@ -25,6 +25,7 @@ from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.logic import COMPARISONS
 from symgrad.ops.movement import bare
 from symgrad.ops.record import get
+from symgrad.ops.reductions import EXTREMES_ALONG
 from symgrad.proof.judge.boundaries import (
     Boundary,
     changes,
@@ -49,8 +50,7 @@ from symgrad.proof.oracle.values import DomainError, Evaluator
 from symgrad.proof.report.records import Condition
 from symgrad.proof.scalars.bodies import kink_node
 from symgrad.proof.words.code import ATOM, NoSpelling
-from symgrad.proof.words.relations import Said, number, related, spelled
-from symgrad.proof.words.spelling import axes
+from symgrad.proof.words.relations import Said, number, reached_twice, related, spelled
 
 _TIES = {"amax": "maximum", "amin": "minimum", "max": "maximum", "min": "minimum"}
 _JUMPS = frozenset(("lt", "le", "gt", "ge"))
@@ -114,13 +114,10 @@ def _ranked(nodes: Iterable[Node]) -> list[Condition]:
 def _ties(node: Node, extreme: str) -> list[Condition]:
     """Where an extremum along axes is reached more than once."""
     try:
-        said, over = spelled(node.args[0]), axes(node.attributes["axes"])
+        said = reached_twice(node.args[0], extreme, node.attributes["axes"])
     except NoSpelling:
         return []
-    attained = f"({said.code}).{_ATTAINED[extreme]}({over}, keepdim=True)"
-    code = f"(({said.code}) == {attained}).sum({over}) > 1" if said.code else ""
-    text = f"the {extreme} of {said.text} is reached more than once"
-    return [Condition("ties", text, code=code)]
+    return [Condition("ties", said.text, code=said.code)]
 
 
 def bends(subject: Subject) -> list[Node]:
@@ -447,7 +444,7 @@ def _tied(one: Node, other: Node) -> Condition:
     it is changes where two are equal.
     """
     for node in (bare(other), bare(one)):
-        if node.op in ("amax", "amin") and bare(node.args[0]) in (bare(one), bare(other)):
+        if node.op in EXTREMES_ALONG and bare(node.args[0]) in (bare(one), bare(other)):
             for said in _ties(node, _TIES[node.op]):
                 return said
     source = source_of(one)
@@ -475,7 +472,6 @@ GENERIC_POINTS = 3
 _ROUNDING = ("floor", "ceil", "trunc", "round", "floordiv")
 _BOUNDED = ("abs", "relu", "sqrt", "root", "maximum", "minimum", "sign", *COMPARISONS)
 _AT_INTEGERS, _HALFWAY = "{0} == {1}.floor()", "{0} - {1}.floor() == 0.5"
-_ATTAINED = {"maximum": "amax", "minimum": "amin"}
 
 
 def _ranges(subject: Subject) -> Ranges:

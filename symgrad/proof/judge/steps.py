@@ -46,6 +46,7 @@ from symgrad.ir.dim import Dim
 from symgrad.ir.expr import Expr, postorder
 from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.record import get
+from symgrad.ops.reductions import EXTREMES_ALONG
 from symgrad.proof.judge.boundaries import name_of
 from symgrad.proof.judge.defined import learn_stated
 from symgrad.proof.judge.equality import Equality, merge
@@ -65,7 +66,7 @@ _ZERO = 1e-11
 """Relative differences below these may be rounding."""
 _MOVES = frozenset(("movement", "source", "indexing"))
 """Kinds of ops that compute nothing: they are always unfolded."""
-_CHOICES = frozenset(("maximum", "minimum", "amax", "amin", "max", "min", "where", "abs", "relu"))
+_CHOICES = frozenset(("maximum", "minimum", *EXTREMES_ALONG, "where", "abs", "relu"))
 _FACTORS = frozenset(("mul", "einsum", "div", "square"))
 """Ops whose results are small where an operand is, though nothing cancels."""
 _RATIONAL = frozenset(("add", "sub", "mul", "div", "neg", "square", "reciprocal", "sum", "einsum"))

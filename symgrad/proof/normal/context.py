@@ -35,13 +35,15 @@ class Obligation:
     be nonzero almost everywhere.  Where ``piecewise`` is false it is analytic, so that for fixed
     integers one nonzero value shows that, on a connected domain; where it is true, one nonzero
     value proves nothing.  ``distinct``: two index variables that are not equal; ``base`` is then
-    the difference of two bodies at different index values.
+    the difference of two bodies at different index values.  ``of_greatest``: that they are not
+    equal is needed only where one of them is the greatest of all.
     """
 
     rule: str
     base: Poly
     piecewise: bool = False
     distinct: tuple[Atom, Atom] | None = None
+    of_greatest: bool = False
 
 
 @dataclass(frozen=True)
@@ -169,11 +171,15 @@ class Proof:
         if not _plainly_nonzero(base, self.facts):
             self.obligations.setdefault((rule, base), Obligation(rule, base, base.piecewise))
 
-    def require_distinct(self, rule: str, base: Poly, left: Atom, right: Atom) -> None:
+    def require_distinct(
+        self, rule: str, base: Poly, left: Atom, right: Atom, *, of_greatest: bool = False
+    ) -> None:
         """Record that ``base`` must not vanish identically where ``left != right``."""
         self.refuse_triangles(base)
-        relied_on = Obligation(rule, base, base.piecewise, (left, right))
-        self.obligations.setdefault((rule, base), relied_on)
+        known = self.obligations.get((rule, base))
+        if known is None or (known.of_greatest and not of_greatest):
+            relied_on = Obligation(rule, base, base.piecewise, (left, right), of_greatest)
+            self.obligations[rule, base] = relied_on
 
     def refuse_triangles(self, base: Poly) -> None:
         """Elements of triangular matrices are 0 on one side: they are not generic."""

@@ -216,13 +216,14 @@ def _without_ties(context: Proof, binder: Atom, body: Poly, *, finite: bool) -> 
     if not finite or not _of_infinity(body).terms:
         sides = [sides[0] - sides[1], ZERO]
     pairs = _pieces(context, (sides[0], sides[1]))
+    whole = len(pairs) == 1
     if finite:
         pairs = [pair for pair in pairs if not any(_of_infinity(side).terms for side in pair)]
     pieces = list(dict.fromkeys(one - other for one, other in pairs))
     if any(piece.piecewise or not piece.terms for piece in pieces):
         return False
     for piece in pieces:
-        context.require_distinct("no-ties", piece, left, right)
+        context.require_distinct("no-ties", piece, left, right, of_greatest=whole)
     return True
 
 

@@ -21,6 +21,7 @@ from symgrad.budgets import CORNER_DIRECTIONS, CORNER_POINTS
 from symgrad.ir.graph import Node
 from symgrad.ops.logic import COMPARISONS
 from symgrad.ops.record import get
+from symgrad.ops.reductions import EXTREMES_ALONG
 from symgrad.proof.oracle.refute import suspicious
 from symgrad.proof.oracle.sample import DENOMINATOR, Array, Point, meets
 from symgrad.proof.oracle.subject import Evaluation, Subject, precisely
@@ -30,7 +31,7 @@ CERTAIN = 1e-9  # where all derivatives are 0, a relative error says nothing
 BEND = 1e-3  # a smooth function bends by the step; a corner by its own angle
 _BOUNDS = ("interval", "positive", "nonnegative", "negative")
 _ASKING = frozenset((*COMPARISONS, "sign"))
-_CORNERED = _ASKING | {"where", "amax", "amin", "max", "min", "argmax", "argmin", "rank"}
+_CORNERED = _ASKING | {"where", *EXTREMES_ALONG, "argmax", "argmin", "rank"}
 
 
 def corners(subject: Subject, name: str) -> Iterator[Point]:

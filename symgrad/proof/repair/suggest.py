@@ -15,6 +15,7 @@ from symgrad.errors import SymgradError
 from symgrad.ir.dim import Dim
 from symgrad.ir.function import FunctionCase
 from symgrad.ir.graph import Node
+from symgrad.ops.reductions import EXTREMES_ALONG
 from symgrad.proof.judge.decide import judge
 from symgrad.proof.judge.equality import domains
 from symgrad.proof.judge.kinks import kinks
@@ -200,7 +201,7 @@ def derived_nodes(subject: Subject, name: str, *, plain: bool = False) -> list[D
         found = _derived(subject, name, [], outputs)
         if found is not None:
             return [found]
-    shifts = [node for node in subject.forward.nodes if node.op in ("amax", "amin", "max", "min")]
+    shifts = [node for node in subject.forward.nodes if node.op in EXTREMES_ALONG]
     every = (_derived(subject, name, held) for held in ([shifts] if shifts else []) + [[]])
     return [one for one in every if one is not None]
 

@@ -406,7 +406,8 @@ def _shortened(every: Sequence[str], short: Mapping[str, str]) -> Iterable[str]:
 
 
 def _whatever_axes(one: Condition) -> tuple[str, str]:
-    text = _BOUND.sub("#", _FIRST_AXES.sub("[", _AXES.sub(r"\1#", one.text)))
+    text = _AXES.sub(r"\1#", _ALONG.sub("", one.text))
+    text = _BOUND.sub("#", _FIRST_AXES.sub("[", text))
     return one.kind, _SIZE.sub("# == ", text)
 
 
@@ -415,6 +416,8 @@ _AXES = re.compile(
     r"|dim=|axis )(?:\d+|\([\d, ]+\))"
 )
 """The axes of an operation."""
+_ALONG = re.compile(r" along axis (?:\d+|\([\d, ]+\))")
+"""The axes of a maximum in words, which a vector has none of."""
 _FIRST_AXES, _BOUND = re.compile(r"\[(?:(?::|\.\.\.), )+"), re.compile(r"(?<=[\[:])[a-z](?=[:\]])")
 """The axes before the last one of a place in a tensor, and a size that bounds that one."""
 _SIZE = re.compile(r"\A[a-z] == (?=\d+\Z)")

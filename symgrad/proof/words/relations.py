@@ -12,7 +12,7 @@ in terms of the inputs, the sizes and the plain numbers alone, so that it can be
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -21,6 +21,7 @@ from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.movement import bare
 from symgrad.proof.scalars import literals
 from symgrad.proof.words.code import CodeWriter, NoSpelling
+from symgrad.proof.words.spelling import axes
 
 REVERSED = {">": "<", ">=": "<=", "<": ">", "<=": ">=", "==": "=="}
 _SIDE = 5
@@ -51,6 +52,18 @@ def related(node: Node, relation: str, right: Fraction | Node = Fraction(0)) -> 
         return _joined(one, relation, other)
     value = decimal(right)
     return _joined(spelled(node), relation, Said(value, value))
+
+
+def reached_twice(node: Node, extreme: str, over: Sequence[int]) -> Said:
+    """That the maximum (minimum) of a node along axes has two places.  Raises NoSpelling."""
+    said, where = spelled(node), axes(over)
+    attained = f"({said.code}).{_ATTAINED[extreme]}({where}, keepdim=True)"
+    code = f"(({said.code}) == {attained}).sum({where}) > 1" if said.code else ""
+    along = f" along axis {where}" if len(over) < node.rank else ""
+    return Said(f"the {extreme} of {said.text}{along} is reached more than once", code)
+
+
+_ATTAINED = {"maximum": "amax", "minimum": "amin"}
 
 
 def _joined(left: Said, relation: str, right: Said) -> Said:
