@@ -55,7 +55,7 @@ _OTHER = _words(
     "lcm lcm_ ldexp ldexp_ local_response_norm logspace lp_pool1d lp_pool2d lp_pool3d "
     "lstsq lu lu_solve lu_unpack map2_ map_ matrix_exp matrix_rank mode module_load mtia mvlgamma "
     "mvlgamma_ name nanquantile narrow_copy nbytes new_empty_strided nextafter nextafter_ "
-    "nonzero_static norm_except_dim orgqr ormqr output_nr pad_sequence pca_lowrank pdist "
+    "nonzero_static norm_except_dim orgqr ormqr output_nr pad_sequence pca_lowrank "
     "pin_memory pixel_unshuffle poisson_nll_loss polygamma_ put put_ "
     "q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point "
     "qscheme range record_stream register_post_accumulate_grad_hook reinforce renorm "
@@ -66,7 +66,7 @@ _OTHER = _words(
     "storage_offset storage_type stride svd_lowrank swapaxes_ swapdims_ symeig threshold_ "
     "to_dense to_dlpack to_mkldnn to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr "
     "to_sparse_coo to_sparse_csc to_sparse_csr trapezoid trapz unsafe_chunk unsafe_split "
-    "unsafe_split_with_sizes untyped_storage values vander view_as_windows volatile vsplit xpu"
+    "unsafe_split_with_sizes untyped_storage values view_as_windows volatile vsplit xpu"
 )
 
 

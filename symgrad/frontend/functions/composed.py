@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from symgrad.errors import DTypeError, ShapeError, UnsupportedOpError
 from symgrad.frontend.caller import here
 from symgrad.frontend.functions.arithmetic import add, div, floor_divide, mul, sub
@@ -23,7 +25,7 @@ from symgrad.frontend.functions.comparisons import (
 )
 from symgrad.frontend.functions.creation import arange, filled
 from symgrad.frontend.functions.gathering import gather
-from symgrad.frontend.functions.joining import cat, flip, pad
+from symgrad.frontend.functions.joining import cat, flip, pad, stack
 from symgrad.frontend.functions.mathematics import absolute, clamp, clamp_min
 from symgrad.frontend.functions.movement import axis_of, expand, movedim, permute, reshape, share
 from symgrad.frontend.functions.products import bmm, einsum, matmul
@@ -220,6 +222,33 @@ def cdist(x1: Tensor, x2: Tensor, p: Any = 2.0, compute_mode: Any = None) -> Ten
     """The p-norm of the difference of each pair of rows."""
     left, right = as_tensor(x1), as_tensor(x2)
     return norm(sub(left.unsqueeze(-2), right.unsqueeze(-3)), p, -1)
+
+
+@operation("pdist", method=False)
+def pdist(input: Tensor, p: Any = 2.0) -> Tensor:
+    """The p-norm of the difference of each two rows, of which there are as many as are known."""
+    source = as_tensor(input)
+    rows = source.shape[0]
+    if source.ndim != 2 or not isinstance(rows, int):
+        raise UnsupportedOpError(
+            f"pdist takes a matrix of a known number of rows, not {source.node.type}",
+            location=here(), hint="cdist(x, x) has all distances",
+        )  # fmt: skip
+    first, second = np.triu_indices(rows, 1)
+    return norm(sub(source[first], source[second]), p, -1)
+
+
+@operation("vander", method=False)
+def vander(x: Tensor, N: Any = None, increasing: bool = False) -> Tensor:
+    """The powers of each element, ``N`` of them, the greatest first unless ``increasing``."""
+    source = as_tensor(x)
+    count = source.shape[0] if N is None else N
+    if source.ndim != 1 or not isinstance(count, int) or count < 1:
+        raise UnsupportedOpError(
+            "vander takes a row, and a known number of powers", location=here(), hint="give N"
+        )
+    powers = [source**exponent for exponent in range(count)]
+    return stack(powers if increasing else powers[::-1], -1)
 
 
 @operation("normalize", method=False)

@@ -390,6 +390,19 @@ def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = Fal
     return matrix_norm(A, ord, dim if dim is not None else (-2, -1), keepdim)
 
 
+def cond(A: Tensor, p: Any = None) -> Tensor:
+    """How much greater the greatest singular value is than the least; by another norm if asked."""
+    source = as_tensor(A)
+    if p in (None, 2, -2):
+        values = svdvals(source)
+        ratio = amax(values, -1) / amin(values, -1)
+        return 1 / ratio if p == -2 else ratio  # type: ignore[no-any-return]
+    if p == "nuc" or source.node.shape[-2] != source.node.shape[-1]:
+        raise UnsupportedOpError(f"there is no condition number by {p!r} here", location=here())
+    found: Tensor = matrix_norm(source, p) * matrix_norm(inverse(source), p)
+    return found
+
+
 _LINALG: dict[str, Callable[..., Any]] = {
     "inv": inverse, "det": det, "slogdet": slogdet, "cholesky": cholesky, "solve": solve,
     "cross": partial(cross, dim=-1), "solve_triangular": solve_triangular,
@@ -397,6 +410,7 @@ _LINALG: dict[str, Callable[..., Any]] = {
     "matrix_norm": matrix_norm, "norm": linalg_norm, "eigh": eigh, "eigvalsh": eigvalsh,
     "svd": linalg_svd, "svdvals": svdvals, "cholesky_ex": cholesky_ex, "inv_ex": inv_ex,
     "qr": linalg_qr, "pinv": pinverse, "multi_dot": multi_dot, "solve_ex": solve_ex,
+    "cond": cond,
 }  # fmt: skip
 FUNCTIONS["linalg"] = SimpleNamespace(
     **{name: public(f"linalg.{name}", checked(call)) for name, call in _LINALG.items()}
