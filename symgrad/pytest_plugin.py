@@ -87,7 +87,7 @@ class FunctionFile(pytest.Module):
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
         """The Functions, in the order of the source."""
         from symgrad.errors import SpecError
-        from symgrad.tools.discover import defined
+        from symgrad.tools.discover import defined, refused_of
         from symgrad.tools.importing import load_file
 
         try:
@@ -100,6 +100,8 @@ class FunctionFile(pytest.Module):
                 return
         for function in defined(module):
             yield FunctionItem.from_parent(self, name=function.__qualname__, function=function)
+        for one in refused_of(module):
+            yield UnreadItem.from_parent(self, name=one.name, error=one.error)
 
 
 class _Item(pytest.Item):
@@ -117,7 +119,7 @@ class _Item(pytest.Item):
 
 
 class UnreadItem(_Item):
-    """A file that cannot be imported, so that nothing in it is judged."""
+    """A file that cannot be imported, or a class in it that its library refuses."""
 
     def __init__(self, *, error: SpecError, **options: Any) -> None:
         super().__init__(**options)

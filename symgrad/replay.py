@@ -12,6 +12,7 @@ outside of its tensors changes no verdict after it.
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import replace
 from io import StringIO
 from itertools import chain, islice
+from traceback import walk_tb
 from typing import Any
 
 import numpy as np
@@ -27,7 +29,7 @@ from symgrad.budgets import REPLAY_MEMORY, REPLAY_REST, REPLAY_SECONDS, REPLAY_W
 from symgrad.children import POSSIBLE, ChildEnded, in_child
 from symgrad.frontend.evidence import parameters
 from symgrad.frontend.function import surrogate_of
-from symgrad.frontend.guests import Call, Given, Measured
+from symgrad.frontend.guests import Call, Given, Measured, NotMeasured
 from symgrad.frontend.regions import Region
 from symgrad.frontend.request import Request
 from symgrad.frontend.starred import is_one_of
@@ -107,13 +109,17 @@ def replayed(request: Request, graphs: FunctionGraphs, report: Report) -> Report
 
 
 _PLAIN_CONDITIONS = frozenset(
-    ("kink", "ties", "null set", "nonzero", "index", "declared", "domain", "value")
+    ("kink", "ties", "null set", "nonzero", "index", "declared", "domain", "value", "size")
 )
 """Kinds of conditions that hold where forward runs and is finite, but at special points."""
 _APART = 1e-3
 """A relative difference that no constants of an approximation make."""
+_OF_MACHINES = re.compile(r"\b(cuda|nvidia|gpus?|hip|xpu|mps|npu|device)\b", re.IGNORECASE)
+"""Words of errors about what this machine lacks, which tell nothing of a Function."""
 _AS_IT_IS = ("by autograd through forward", "by difference quotients")
 """How a derivative is measured without changing what the class does."""
+_OTHER_POINTS = 6
+"""How many points, of different sizes, are tried where the library fails at each."""
 _GENERIC = 4
 """The number of a point without equal elements and literals of the program."""
 
@@ -121,7 +127,8 @@ _GENERIC = 4
 def _met(request: Request, graphs: FunctionGraphs, report: Report, original: Any) -> Report:
     """The report on a proof that the library agrees with at one point of each case.
 
-    The proof is about the trace: where it is not what the library computes, nothing is decided.
+    The proof is about the trace: where it is not what the library computes, or where the library
+    fails at each point that is tried, nothing is decided.
     """
     guest: Any = request.cls.symgrad_guest
     formulas = report.details.get("formulas")
@@ -134,37 +141,83 @@ def _met(request: Request, graphs: FunctionGraphs, report: Report, original: Any
         if one.verdict is Verdict.PROVED
         and all(condition.kind in _PLAIN_CONDITIONS for condition in one.conditions)
     ]  # fmt: skip
-    names, calls = list[str](), list[Call]()
-    for subject, case in zip(formulas.subjects, graphs.cases, strict=True):
-        for name in wanted:
-            point = _generic(subject, case, name)
-            call = None if point is None else call_at(request, graphs, point)
-            if call is not None:
-                names.append(name)
-                calls.append(call)
-    if not calls:
-        return report
+    calls = {
+        (name, at): call for at in range(len(graphs.cases)) for name in wanted
+        if (call := next(_generic_calls(request, graphs, formulas.subjects[at], at, name), None))
+    }  # fmt: skip
     inputs = dict(report.inputs)
-    found = _in_fork(lambda: [_tried(guest, original, call) for call in calls])
-    for name, run in zip(names, found if isinstance(found, list) else (), strict=False):
-        if run is None:
-            continue
-        size = 1 + abs(run.derivative)
-        if abs(run.backward - run.derivative) > max(run.error, _APART * size):
-            numbers = f"{_number(run.backward, run.derivative)}, the derivative is "
-            numbers += _number(run.derivative, run.backward)
-            said = (
-                f"the trace of the Function is proved, but in {guest.library} backward gives "
-                f"{numbers} at a point"
-            )
+    for (name, at), run in _all_tried(guest, original, calls).items():
+        if isinstance(run, str):
+            run = _elsewhere(request, graphs, formulas.subjects[at], at, name, run, original)
+        said = _against(run, guest.library)
+        if said:
             inputs[name] = InputReport(name, Verdict.UNDECIDED, said)
     return replace(report, inputs=inputs) if inputs != report.inputs else report
 
 
-def _generic(subject: Any, case: FunctionCase, name: str) -> CounterexampleReport | None:
-    """A generic point of a case, and the element of a gradient that is farthest from 0 there."""
-    sizes = next(subject.sampler.size_choices(), None)
-    at = None if sizes is None or name not in subject.gradients else subject.draw(sizes, _GENERIC)
+def _against(run: Measured | str | None, library: str) -> str:
+    """What a real call, or that it fails, says against what is proved of the trace."""
+    if isinstance(run, str):
+        return (
+            f"the trace of the Function is proved, but {library} runs it at no point that was "
+            f"tried: {run}"
+        )
+    if run is None:
+        return ""
+    size = 1 + abs(run.derivative)
+    if abs(run.backward - run.derivative) <= max(run.error, _APART * size):
+        return ""
+    numbers = f"{_number(run.backward, run.derivative)}, the derivative is "
+    numbers += _number(run.derivative, run.backward)
+    return (
+        f"the trace of the Function is proved, but in {library} backward gives {numbers} at a point"
+    )
+
+
+def _elsewhere(
+    request: Request, graphs: FunctionGraphs, subject: Any, at: int, name: str, said: str,
+    original: Any,
+) -> Measured | str | None:  # fmt: skip
+    """What the library gives at other points of a case, of other sizes too, after it failed at one.
+
+    ``said`` where it fails at each of them; None where it says nothing at one.
+    """
+    guest = request.cls.symgrad_guest
+    others = islice(_generic_calls(request, graphs, subject, at, name), 1, _OTHER_POINTS)
+    for call in others:
+        run = _all_tried(guest, original, {0: call}).get(0)
+        if not isinstance(run, str):
+            return run
+    return said
+
+
+def _all_tried(guest: Any, original: Any, calls: Mapping[Any, Call]) -> dict[Any, Any]:
+    """What ``_tried`` finds for each call, in one child process; nothing where that ends badly."""
+    if not calls:
+        return {}
+    found = _in_fork(lambda: [_tried(guest, original, call) for call in calls.values()])
+    return dict(zip(calls, found, strict=True)) if isinstance(found, list) else {}
+
+
+def _generic_calls(
+    request: Request, graphs: FunctionGraphs, subject: Any, at: int, name: str
+) -> Iterator[Call]:
+    """Real calls at generic points of a case, each of other sizes."""
+    for sizes in islice(subject.sampler.size_choices(), _OTHER_POINTS):
+        point = _generic(subject, graphs.cases[at], name, sizes)
+        call = None if point is None else call_at(request, graphs, point)
+        if call is not None:
+            yield call
+
+
+def _generic(
+    subject: Any, case: FunctionCase, name: str, sizes: Mapping[str, int]
+) -> CounterexampleReport | None:
+    """A generic point of a case, and the element of a gradient that is farthest from 0 there.
+
+    It meets what is declared of the inputs.
+    """
+    at = subject.draw(sizes, _GENERIC) if name in subject.gradients else None
     if at is None:
         return None
     gradient = np.asarray(at.values[subject.gradients[name]], float)
@@ -181,14 +234,35 @@ def _generic(subject: Any, case: FunctionCase, name: str) -> CounterexampleRepor
     )  # fmt: skip
 
 
-def _tried(guest: Any, original: Any, call: Call) -> Measured | None:
-    """What the library gives for a call as it is; None where it says nothing."""
+def _tried(guest: Any, original: Any, call: Call) -> Measured | str | None:
+    """What the library gives for a call as it is, or what it raises in the class's own methods.
+
+    None where it says nothing.
+    """
     try:
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
             found = _measured(guest, original, call)
-    except Exception:
+    except NotMeasured:
         return None
+    except Exception as error:
+        where = _raised_in(original, error)
+        said = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        return f"{where} raises {said}" if where and not _OF_MACHINES.search(said) else None
     return found if found.how in _AS_IT_IS and math.isfinite(found.backward) else None
+
+
+def _raised_in(original: Any, error: Exception) -> str:
+    """The method of a class that an error of a call came out of; empty where it is not known."""
+    codes: dict[Any, str] = {}
+    for name in ("forward", "setup_context", "backward", "vjp"):
+        raw: Any = inspect.getattr_static(original, name, None)
+        raw = getattr(raw, "__func__", raw)
+        while raw is not None:
+            if hasattr(raw, "__code__"):
+                codes[raw.__code__] = name
+            raw = getattr(raw, "__wrapped__", None)
+    passed = (frame.f_code for frame, _ in walk_tb(error.__traceback__))
+    return next((codes[code] for code in passed if code in codes), "")
 
 
 def _points(report: Report) -> list[CounterexampleReport]:

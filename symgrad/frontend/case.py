@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from symgrad.errors import ProtocolError, SymgradError, is_limit
 from symgrad.frontend import gradients
+from symgrad.frontend.advice import advised, listed
 from symgrad.frontend.choices import for_all_values, passes
 from symgrad.frontend.complexes import ComplexTensor, real_of
 from symgrad.frontend.conversions import symbolic_conversions
@@ -28,6 +29,7 @@ from symgrad.frontend.function import (
     kept_tensors,
     new_context,
     raw_method,
+    returns_of,
     run_backward,
     run_forward,
     state_of,
@@ -38,7 +40,7 @@ from symgrad.frontend.questions import AGAIN, NeedsInputGrad, Questions, noting_
 from symgrad.frontend.reach import reached
 from symgrad.frontend.regions import Region
 from symgrad.frontend.request import Request
-from symgrad.frontend.session import NeedsHistories, Session, activate, as_symgrad_error
+from symgrad.frontend.session import NeedsHistories, Session, activate
 from symgrad.frontend.sizes import symbolic_math
 from symgrad.frontend.spoken import unheard
 from symgrad.frontend.state import Change, Later, State, changes_of, put_back
@@ -571,11 +573,12 @@ class _Run:
         try:
             output = run_forward(self.request.function, self.context, positional, named)
         except (Exception, SystemExit) as error:
-            found = as_symgrad_error(error, "forward")
+            found = advised(error, "forward")
             raise found from found.__cause__
         if isinstance(output, list) and type(self.context).symgrad_kind is not None:
             raise ProtocolError(
                 "forward returns a list, which PyTorch takes for one output without a gradient",
+                location=returns_of(self.request.cls, "forward"),
                 hint="return a tuple",
             )
         self.slots = list(output) if isinstance(output, (tuple, list)) else [output]
@@ -609,6 +612,7 @@ class _Run:
             if not any(tensor is slot for slot in self.slots):
                 raise ProtocolError(
                     "mark_dirty was called with a tensor that forward does not return",
+                    location=state_of(self.context).dirty_at,
                     hint="return it, or leave out ctx.mark_dirty",
                 )
             label = tensor.storage.label
@@ -658,11 +662,21 @@ class _Run:
                 tensor.storage.label = tensor.node.name
         tensors = [slot for slot in self.slots if isinstance(slot, SymbolicTensor)]
         if not tensors:
-            raise ProtocolError("forward returned no tensor", hint="return the result")
+            raise self._no_tensor()
         parameters = self._cotangent_parameters()
         for slot, parameter in zip(self.slots, parameters, strict=True):
             if isinstance(slot, SymbolicTensor):
                 self._name_output(real_of(slot).node, parameter, len(tensors))
+
+    def _no_tensor(self) -> ProtocolError:
+        """The error for a forward that returns nothing to differentiate."""
+        where = returns_of(self.request.cls, "forward")
+        kinds = [type(slot).__name__ for slot in self.slots]
+        given = "returns nothing" if kinds == ["NoneType"] else f"returns {listed(kinds)}"
+        return ProtocolError(
+            f"forward returned no tensor: it {given}", location=where,
+            hint="return the result: a tensor, or a tuple with tensors in it",
+        )  # fmt: skip
 
     def _name_output(self, node: Node, parameter: str, count: int) -> None:
         taken = {*self.inputs, *self.output_names}
@@ -779,7 +793,10 @@ class _Run:
         try:
             found = self._gradients()
         except (Exception, SystemExit) as error:
-            return (), as_symgrad_error(error, "backward")
+            problem = advised(error, "backward")
+            if isinstance(problem, ProtocolError):  # of what it returned
+                problem.location = problem.location or returns_of(self.request.cls, "backward")
+            return (), problem
         if self.twice and not self.session.written:
             if not self._same_again(found):
                 self.session.note_written("ctx")

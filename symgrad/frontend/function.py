@@ -9,6 +9,7 @@ methods; methods of an instance, which then is the ctx itself.
 
 from __future__ import annotations
 
+import ast
 import copy
 import functools
 import inspect
@@ -44,9 +45,14 @@ class SavedTypeError(ProtocolError, TypeError):
 
 @dataclass
 class ContextState:
-    """What was said through ctx."""
+    """What was said through ctx.  ``saved_at``: the calls of ``save_for_backward``.
+
+    ``dirty_at``: the call of ``mark_dirty``.
+    """
 
     saved: tuple[Any, ...] = ()
+    saved_at: tuple[Location, ...] = ()
+    dirty_at: Location | None = None
     dirty: tuple[Any, ...] = ()
     non_differentiable: tuple[Any, ...] = ()
     materialize: bool = True
@@ -120,7 +126,9 @@ class Context:
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors (or None) for backward, which finds them in ``saved_tensors``."""
         _check_saved("save_for_backward", tensors)
-        state_of(self).saved = tensors
+        state = state_of(self)
+        state.saved = tensors
+        state.saved_at = (*state.saved_at, *filter(None, [here()]))
 
     def save_for_forward(self, *tensors: Any) -> None:
         """Keep tensors (or None) for ``jvp``, which finds them in ``saved_tensors``."""
@@ -144,7 +152,7 @@ class Context:
     def mark_dirty(self, *tensors: Any) -> None:
         """Say which inputs forward changed in place."""
         _check_tensors("mark_dirty", tensors)
-        state_of(self).dirty = tensors
+        state_of(self).dirty, state_of(self).dirty_at = tensors, here()
 
     def mark_non_differentiable(self, *tensors: Any) -> None:
         """Say which outputs have no gradient."""
@@ -199,7 +207,9 @@ def _check_saved(method: str, tensors: tuple[Any, ...]) -> None:
             raise SavedTypeError(
                 f"{method} can only save variables, but argument {position} is of type "
                 f"{type(tensor).__name__}", location=here(),
-                hint="set anything else as an attribute: ctx.name = value",
+                hint=f"a {type(tensor).__name__} is taken apart by a star: ctx.{method}(*values)"
+                if isinstance(tensor, (list, tuple))
+                else "set anything else as an attribute: ctx.name = value",
             )  # fmt: skip
 
 
@@ -689,6 +699,26 @@ def method_sources(found: type[Function]) -> str:
 def _source(plain: Callable[..., Any], read: tuple[Any, ...]) -> str:
     """The text of a method; ``read``: which state of its file.  Raises OSError, TypeError."""
     return textwrap.dedent(inspect.getsource(plain))
+
+
+def returns_of(found: type[Function], name: str) -> Location | None:
+    """The last ``return`` with a value that a method itself has; its ``def`` where it has none."""
+    code = _code(found, name)
+    if code is None:
+        return None
+    with suppress(OSError, TypeError, SyntaxError):
+        lines, first = inspect.getsourcelines(code)
+        (method,) = ast.parse(textwrap.dedent("".join(lines))).body
+        todo, last = [*ast.iter_child_nodes(method)], 0
+        while todo:
+            node = todo.pop()
+            if isinstance(node, ast.Return) and node.value is not None:
+                last = max(last, node.lineno)
+            if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+                todo += ast.iter_child_nodes(node)
+        if last:
+            return Location(code.co_filename, first + last - 1, name)
+    return Location(code.co_filename, _def_line(code), name)
 
 
 def _code(found: type[Function], name: str) -> CodeType | None:

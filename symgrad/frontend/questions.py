@@ -21,7 +21,14 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from symgrad.errors import ControlFlowError, Location, SymgradError, UnsupportedOpError
+from symgrad.errors import (
+    ControlFlowError,
+    Location,
+    ProtocolError,
+    SymgradError,
+    UnsupportedOpError,
+    counted,
+)
 from symgrad.frontend.caller import asker, here
 from symgrad.frontend.choices import MOST_CHOICES, MOST_REPEATED
 from symgrad.frontend.session import RAISED_AS, active
@@ -346,6 +353,10 @@ def _mark_text(name: str) -> str:
     return f"the attribute {name!r} is set on a tensor and read, and may stay from another call"
 
 
+class NeededIndexError(ProtocolError, IndexError):
+    """``ctx.needs_input_grad`` has no such item."""
+
+
 class NeedsInputGrad(tuple[bool, ...]):
     """``ctx.needs_input_grad``: for each argument, whether its gradient is asked for.
 
@@ -382,6 +393,12 @@ class NeedsInputGrad(tuple[bool, ...]):
             self._questions.passed = max(self._questions.passed, key + 1)
             self._questions.assume(f"the call passes {name}, if by its default", here())
             return False
+        count = len(self._names)
+        if type(key) is int and not -count <= key < count:
+            raise NeededIndexError(
+                f"ctx.needs_input_grad[{key}]: forward has {counted(count, 'argument')}",
+                location=here(), hint=f"the items are those of its arguments: 0 to {count - 1}",
+            )  # fmt: skip
         return self._bit(self._names[key])
 
     def __iter__(self) -> Iterator[bool]:

@@ -336,7 +336,8 @@ class Guess:
     ``refused``: those that forward does not accept, of whatever shapes; ``unfound``: those for
     which no shapes were found.  ``others``: the same with other ranks, and with tensors for plain
     defaults.  ``near``: looks for what ``fitting`` is.  ``wider``: more general shapes that forward
-    takes, but backward does not.  ``counted``: forward is written for so many axes.  ``sizes``:
+    takes, but backward does not; ``sized``: those that have any size where a number was found.
+    ``counted``: forward is written for so many axes.  ``sizes``:
     those for which a number was chosen, since Python needs one; ``resized``: the same with other
     numbers, the preferred ones first, where forward takes them.
     ``fits``: each gradient has its argument's shape.
@@ -361,6 +362,7 @@ class Guess:
     others: tuple[Request, ...] = ()
     near: Callable[[], Request | None] | None = None
     wider: str = ""
+    sized: str = ""
     counted: bool = False
     sizes: tuple[str, ...] = ()
     fits: bool = True

@@ -468,6 +468,29 @@ None is an operand of nothing, beside whatever it stands.
 """
 
 
+_KNOWN_AS = {
+    "SymbolicTensor": "Tensor", "SelectedTensor": "Tensor", "ComplexTensor": "Tensor",
+    "SymInt": "int", "SymFloat": "float", "PlainNumber": "float", "TensorNumber": "float",
+    "NeedsInputGrad": "tuple", "GradFn": "Node", "Shape": "Size",
+}  # fmt: skip
+"""What a program knows the classes of a trace by."""
+_OF_A_TRACE = re.compile(
+    rf"(?<=')(?:AnyRank)?({'|'.join(_KNOWN_AS)})(?=')|"
+    r"\b(?:AnyRank)?(SymbolicTensor|SelectedTensor|ComplexTensor)\b"
+)
+"""Their names where Python quotes them, and those that nothing else is called."""
+REFERENCE = (
+    "put a reference in the place of the function that {} (replace in symgrad.toml, --replace "
+    "module.fn=reference.fn)"
+)
+"""A hint, after what calls what cannot be traced."""
+
+
+def spoken(text: str) -> str:
+    """A text in which the classes of a trace have the names that a program knows them by."""
+    return _OF_A_TRACE.sub(lambda found: _KNOWN_AS[found[1] or found[2]], text)
+
+
 def as_symgrad_error(error: Exception | SystemExit, stage: str) -> SymgradError:
     """The error itself where it is ours; otherwise one that quotes it and says where it arose."""
     location, own = blame(error)
@@ -476,7 +499,7 @@ def as_symgrad_error(error: Exception | SystemExit, stage: str) -> SymgradError:
         error.__class__ = vars(type(error)).get(RAISED_AS, type(error))
         session = active()
         if session is not None and session.guest is not None:
-            error.what = session.guest.worded(error.what)
+            error.what = session.guest.worded(spoken(error.what))
             error.hint = session.guest.worded(error.hint)
         return error
     text = str(error) or type(error).__name__
@@ -491,11 +514,9 @@ def as_symgrad_error(error: Exception | SystemExit, stage: str) -> SymgradError:
         kind = RefusalError
     hint = ""
     if isinstance(error, ModuleNotFoundError) and error.name:
-        hint = (
-            f"pip install {error.name}, or put a reference in the place of the function that needs "
-            "it (replace in symgrad.toml, --replace module.fn=reference.fn)"
-        )
-    found = kind(f"{stage} raised {type(error).__name__}: {text}", location=location, hint=hint)
+        hint = f"pip install {error.name}, or {REFERENCE.format('needs it')}"
+    said = f"{stage} raised {type(error).__name__}: {spoken(text)}"
+    found = kind(said, location=location, hint=hint)
     found.__cause__ = error
     return found
 

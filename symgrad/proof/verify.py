@@ -29,6 +29,7 @@ from symgrad.budgets import (
 from symgrad.deadline import TimeUp, check, limited
 from symgrad.errors import (
     DependencyError,
+    Location,
     NotProvedError,
     RefusalError,
     ShapeError,
@@ -721,6 +722,11 @@ def _notes(
         notes.append(f"forward does not accept {sizes}: {case.reason.what}")
     if not graphs.differentiable:
         notes.append("no input has a gradient: nothing was judged")
+    elif all(one is None for case in graphs.cases for one in case.cotangents):
+        notes.append(
+            "no output of forward has a gradient (they are integers, or ctx.mark_non_differentiable"
+            " names them): backward is never called"
+        )
     for name in dict.fromkeys(name for case in graphs.cases for name in case.surplus):
         notes.append(
             f"{name} is not a float tensor: the gradient that backward returns for it is ignored"
@@ -825,6 +831,13 @@ def _gradient(one: JudgedCase, name: str) -> Gradient | None:
     return next((g for g in one.case.gradients if g.input == name), None)
 
 
+def _blamed(one: JudgedCase, gradient: Gradient | None) -> Location | None:
+    """The line that made a gradient, or at which backward failed."""
+    if one.case.problem is not None:
+        return one.case.problem.location
+    return None if gradient is None else gradient.location
+
+
 def _report(
     graphs: FunctionGraphs,
     name: str,
@@ -863,7 +876,7 @@ def _report(
         ),
         derived=diagnosis.derived,
         derived_but=diagnosis.derived_but,
-        location=(gradient.location if gradient is not None else None) or graphs.location,
+        location=_blamed(chosen, gradient) or graphs.location,
         cases=tuple(
             CaseReport(
                 " and ".join(map(str, strongest(one.case.conditions))) or "always",

@@ -25,7 +25,15 @@ from symgrad.shapes.outcomes import compared_labels, fits_backward, problem_of, 
 from symgrad.shapes.presences import with_presences
 from symgrad.shapes.sizes import Step, following, substituted
 from symgrad.shapes.tracing import Search
-from symgrad.shapes.trial import NONE, Trial, is_float, is_more_general, price_of, put
+from symgrad.shapes.trial import (
+    NONE,
+    Trial,
+    is_float,
+    is_more_general,
+    is_sized,
+    price_of,
+    put,
+)
 from symgrad.shapes.trying import attempt, cheapest_fitting
 
 _UNPACKED = re.compile(r"not enough values to unpack \(expected (\d), got (\d)\)")
@@ -111,6 +119,12 @@ def wider_shapes(search: Search, found: Trial) -> str:
     if not wider:
         return ""
     return search.shapes(min(wider, key=lambda trial: sum(one.rank or 0 for one in trial.chosen)))
+
+
+def sized_shapes(search: Search, found: Trial) -> str:
+    """Shapes that forward takes as well, with any size for a number, for which backward fails."""
+    wider = [one for one in search.failed if is_sized(one, found)]
+    return search.shapes(wider[0]) if wider else ""
 
 
 def _near(search: Search, trial: Trial, graphs: FunctionGraphs) -> Iterator[Trial]:

@@ -6,8 +6,9 @@ import inspect
 import itertools
 
 from symgrad.errors import Location, SpecError, SymgradError, UnsupportedOpError, counted
+from symgrad.frontend.advice import near
 from symgrad.frontend.evidence import called, listed
-from symgrad.frontend.function import class_location, class_of, raw_method
+from symgrad.frontend.function import class_location, class_of, raw_method, separate_setup
 from symgrad.frontend.session import as_symgrad_error, refuses_sizes
 from symgrad.frontend.tensor import SelectedShapeError
 from symgrad.shapes.candidates import Unknown, list_of_tensors
@@ -20,12 +21,14 @@ def has_parts(
     search: Search, name: str, part: str, method: str, where: Location | None
 ) -> SpecError:
     """The error for an argument that is no tensor, number or text."""
+    guest = search.guest
+    meant = "" if guest is None else near(part, guest.public(parameter=False), f"{name}.")
     return SpecError(
         f"{class_of(search.function).__name__}: nothing says what {name} is: "
         f"{method} asks it for {part}, which neither tensors nor numbers have",
         location=where,
-        hint=f"give it: static of sg.verify takes {{{name!r}: ...}}; a module or a function, "
-        f'in symgrad.toml: callables = {{ {name} = "module.name" }}',
+        hint=f"{meant and f'{meant} Or '}give it: static of sg.verify takes {{{name!r}: ...}}; a "
+        f'module or a function, in symgrad.toml: callables = {{ {name} = "module.name" }}',
     )
 
 
@@ -38,6 +41,22 @@ def _no_argument(search: Search) -> SpecError:
         f"{f' but {taken[-1]}, which stands for ctx' if taken else ''}",
         location=class_location(cls),
         hint="write forward(ctx, x), or forward(x) together with setup_context",
+    )
+
+
+def _wrong_arguments(search: Search) -> SpecError | None:
+    """The error for a forward that takes no argument, or ctx beside a ``setup_context``."""
+    cls = class_of(search.function)
+    if not search.unknowns and not search.trials:
+        return _no_argument(search)
+    names = [unknown.name for unknown in search.unknowns]
+    if not separate_setup(cls) or names[:1] != ["ctx"]:
+        return None
+    return SpecError(
+        f"{cls.__name__}: forward takes ctx, though there is a setup_context",
+        location=class_location(cls),
+        hint="take ctx out of forward, or write no setup_context: torch calls forward(x), then "
+        "setup_context(ctx, inputs, output)",
     )
 
 
@@ -73,8 +92,8 @@ def refuse_functions(search: Search) -> None:
 def nothing_found(search: Search) -> SymgradError:
     """Why forward accepted none of the combinations."""
     cls = class_of(search.function)
-    if not search.unknowns and not search.trials:
-        return _no_argument(search)
+    if (wrong := _wrong_arguments(search)) is not None:
+        return wrong
     open_ones = {one.name: one for one in search.unknowns if not one.candidates[0].is_value}
     for name, (part, where) in search.parts.items():
         if name in open_ones:

@@ -22,7 +22,13 @@ from symgrad.budgets import SHAPE_TRIALS, TRIAL_CASES
 from symgrad.frontend.evidence import AnyFunction, counts_axes
 from symgrad.frontend.request import Request, check_stated
 from symgrad.shapes.beside import as_integers, with_more_passed, with_one_more, with_tensors
-from symgrad.shapes.fitting import as_returned, near_shapes, unread_masks, wider_shapes
+from symgrad.shapes.fitting import (
+    as_returned,
+    near_shapes,
+    sized_shapes,
+    unread_masks,
+    wider_shapes,
+)
 from symgrad.shapes.found import marked, request_of
 from symgrad.shapes.other_shapes import at_other_ranks, at_other_shapes
 from symgrad.shapes.presences import with_presences
@@ -79,8 +85,8 @@ def _best(search: Search) -> Request:
     others += values_together(search, [(found, {}), *shapes], ranks, bool(guess.presences))
     guess = replace(
         guess, others=tuple(others), near=cache(partial(near_shapes, search, found)),
-        wider=wider_shapes(search, found), counted=counts_axes(search.function),
-        void=frozenset(search.void), unread=cache(partial(unread_masks, search, found)),
-        passed=search.passed,
+        wider=wider_shapes(search, found), sized=sized_shapes(search, found),
+        counted=counts_axes(search.function), void=frozenset(search.void),
+        unread=cache(partial(unread_masks, search, found)), passed=search.passed,
     )  # fmt: skip
     return replace(request_of(search, found), guess=guess)

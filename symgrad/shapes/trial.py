@@ -112,6 +112,21 @@ def is_more_general(one: Trial, found: Trial) -> bool:
     return alike and min(more, default=0) >= 0 < max(more, default=0)
 
 
+def is_sized(one: Trial, found: Trial) -> bool:
+    """Has it any sizes where numbers greater than 1 were found, and else as many axes?"""
+    pairs = list(zip(one.specs, found.specs, strict=False))
+    if one.kinds != found.kinds or any((mine is None) is not (its is None) for mine, its in pairs):
+        return False
+    dims = [(mine.dims, its.dims) for mine, its in pairs if mine is not None and its is not None]
+    if any(len(mine) != len(its) for mine, its in dims):
+        return False
+    fixed = [
+        mine.constant is None for both in dims for mine, its in zip(*both, strict=True)
+        if its.constant is not None and its.constant > 1
+    ]  # fmt: skip
+    return bool(fixed) and all(fixed)
+
+
 def is_resized(one: Trial, other: Trial) -> bool:
     """Have both numbers for the same sizes, and else the same shapes?"""
     axes = [

@@ -23,10 +23,11 @@ from symgrad.tools.sources import LOCAL, SCRIPTS, Source, files_of, in_files, ma
 
 @dataclass(frozen=True)
 class Unread:
-    """A file that cannot be imported, and why."""
+    """A file that cannot be imported, and why; ``name``: a class in it that its library refuses."""
 
     path: Path
     error: SpecError
+    name: str = ""
 
 
 def functions(*targets: str) -> list[type[Function]]:
@@ -53,7 +54,7 @@ def read(*targets: str) -> list[type[Function] | Unread]:
 def parted(
     found: Sequence[type[Function] | Unread],
 ) -> tuple[list[type[Function]], list[Unread]]:
-    """The classes, and the files that cannot be imported."""
+    """The classes, and the files that cannot be imported, or classes that are refused."""
     unread = [one for one in found if isinstance(one, Unread)]
     return [one for one in found if not isinstance(one, Unread)], unread
 
@@ -64,12 +65,15 @@ def _read(target: str) -> list[type[Function] | Unread]:
     modules = list(_modules(place))
     found: list[type[Function] | Unread] = []
     for one in modules:
-        found += [one] if isinstance(one, Unread) else defined(one)
+        found += [one] if isinstance(one, Unread) else [*defined(one), *refused_of(one)]
     classes, unread = parted(found)
+    for refused in unread:
+        if wanted and refused.name == wanted:
+            raise refused.error
     named = [one for one in classes if one.__qualname__ == wanted or _is_at(one, wanted, modules)]
     if named or (found and not wanted):
         return [*named] or found
-    if unread:
+    if unread and not (wanted and all(one.name for one in unread)):
         return [*unread]
     for module in modules:
         for cls in [] if isinstance(module, Unread) else _without_forward(module):
@@ -91,7 +95,10 @@ def _read(target: str) -> list[type[Function] | Unread]:
 def _is_at(cls: type[Function], name: str, modules: Sequence[ModuleType | Unread]) -> bool:
     """Does a module call a class so, which a function has made under another name?"""
     values = [vars(one).get(name) for one in modules if not isinstance(one, Unread)]
-    return any(inspect.isclass(one) and taken(one) is cls for one in values if one is not None)
+    return any(
+        inspect.isclass(one) and not _why_refused(one) and taken(one) is cls
+        for one in values if one is not None
+    )  # fmt: skip
 
 
 def _names_of(local: Source) -> tuple[str, str]:
@@ -158,13 +165,36 @@ def _without_forward(module: ModuleType) -> list[type[Function]]:
 
 
 def _own(module: ModuleType) -> list[type[Function]]:
-    """The Functions that a module itself defines, those of torch and JAX adapted."""
-    found = []
+    """The Functions that a module itself defines, those of torch and JAX adapted.
+
+    Without those that their library refuses.
+    """
+    return [taken(value) for value in _stated(module) if not _why_refused(value)]
+
+
+def _stated(module: ModuleType) -> Iterator[Any]:
+    """The Functions that a module itself defines, as it has them."""
     for value in _values(module, module.__name__, set()):
         own = inspect.isclass(value) and issubclass(value, Function)
         if (own or adapter_of(value)) and module.__name__ in _modules_of(value):
-            found.append(taken(value))
-    return found
+            yield value
+
+
+def _why_refused(value: Any) -> SpecError | None:
+    """Why the library of a Function does not run it; None where it does."""
+    try:
+        taken(value)
+    except SpecError as error:
+        return error
+    return None
+
+
+def refused_of(module: ModuleType) -> Iterator[Unread]:
+    """The Functions of a module that their library refuses."""
+    for value in dict.fromkeys(_stated(module)):
+        error = _why_refused(value)
+        if error is not None:
+            yield Unread(Path(module.__file__ or ""), error, value.__qualname__)
 
 
 def _values(holder: Any, module: str, seen: set[int]) -> Iterator[Any]:

@@ -231,14 +231,15 @@ def _unrepaired(one: InputReport) -> str:
 
 @dataclass(frozen=True)
 class OfFile(Judged):
-    """What is known of a file that cannot be imported: the error."""
+    """What is known of a file that cannot be imported, or of a ``class_`` in it: the error."""
 
     path: Path = Path()
+    class_: str = ""
 
     @property
     def name(self) -> str:
-        """The path, as it was named or found."""
-        return str(self.path)
+        """The class; else the path, as it was named or found."""
+        return self.class_ or str(self.path)
 
     @property
     def module(self) -> str:
@@ -300,6 +301,10 @@ STYLES = {
 }  # fmt: skip
 
 
+MOST_BESIDE = 80
+"""Characters of the other shapes that are judged, in a table; longer lists are counted."""
+
+
 @dataclass(frozen=True)
 class Asked:
     """What is asked of each Function.  ``suggest``: diffs of repairs are wanted, too.
@@ -357,7 +362,7 @@ def judge_all(
     functions, _ = parted(found)
     judged = iter(_judged(functions, console, asked, jobs))
     return [
-        OfFile(Function, error=one.error, path=one.path) if isinstance(one, Unread)
+        OfFile(Function, error=one.error, path=one.path, class_=one.name) if isinstance(one, Unread)
         else next(judged)
         for one in found
     ]  # fmt: skip
@@ -473,12 +478,18 @@ def _under(one: Judged, report: Report) -> Iterator[str]:
     yield from (
         note for note in one.reservations if note != AGAINST and not note.startswith(DIFFERS)
     )
+    if report.domain:
+        yield report.domain
     if report.guessed:
         others = len(report.beside)
-        beside = f" and {others} other{'s' * (others > 1)}" if others else ""
-        yield f"shapes inferred: {report.guessed}{beside}"
+        also = f"; also {'; '.join(report.beside)}"
+        if len(also) > MOST_BESIDE:
+            also = f" and {others} other{'s' * (others > 1)}"
+        yield f"shapes inferred: {report.guessed}{also if others else ''}"
     if one.expectation:
         yield one.expectation
+    if one.seconds:
+        yield f"{one.seconds:.1f} s"
 
 
 class _Imported(Protocol):
@@ -510,7 +521,7 @@ def _rows(one: Judged) -> Iterator[tuple[str, str, str]]:
         return
     for name, found in one.report.inputs.items():
         meant = [f"backward {found.surrogate}"] if found.surrogate else []
-        yield name, str(found.verdict), "; ".join([*meant, *map(worded, found.conditions)])
+        yield name, str(found.verdict), "\n".join([*meant, *map(worded, found.conditions)])
     findings = [one for one in one.report.protocol if str(one.verdict) != "PROVED" or one.limits]
     for finding in findings:
         yield f"({finding.name})", str(finding.verdict), finding.text

@@ -711,7 +711,7 @@ def test_the_table_is_short_and_the_report_has_the_rest(tmp_path: Path, wrong: P
     right = tmp_path / "right.py"
     right.write_text(WRONG.replace("grad_y * x", "2 * grad_y * x"))
     table = run("verify", str(right), "--quiet").output
-    assert "shapes inferred: x[n, m] and" in table.replace("\n", "")
+    assert "shapes inferred: x[n, m]; also" in table.replace("\n", "")
     assert "No shapes were given" not in table
     assert "No shapes were given" not in run("verify", str(right)).output
     assert "No shapes were given" in run("verify", str(right), "-v").output

@@ -157,9 +157,12 @@ class Extended(torch.autograd.Function):
 
 def test_what_to_do_stands_on_a_line_of_its_own() -> None:
     lines = [line.strip() for line in str(sg.verify(OneShort)).splitlines()]
-    said = "backward failed: backward returned 1 gradient for 2 arguments of forward"
-    at = lines.index(said)
-    assert lines[at + 1].startswith("hint: return one for each argument")
+    at = next(at for at, line in enumerate(lines) if line.startswith("hint: "))
+    assert lines[at].startswith("hint: return one for each argument")
+    said = " ".join(lines[:at])
+    assert "backward failed: " in said
+    assert "backward returned 1 gradient for 2 arguments of forward" in said
+    assert lines[at - 1].strip("| ^") == ""  # under the line of source
 
 
 def test_a_module_that_forward_lacks_is_to_be_installed() -> None:

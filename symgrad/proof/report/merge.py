@@ -107,6 +107,10 @@ class Guess(Protocol):
         """More general shapes that forward takes, but backward does not; or nothing."""
 
     @property
+    def sized(self) -> str:
+        """Those that have any size where a number was found; or nothing."""
+
+    @property
     def summed(self) -> str:
         """The repeated tensor of which PyTorch sums the gradient; or nothing."""
 
@@ -174,7 +178,7 @@ def for_guesses(
         report = with_conditions(report, ranks, values)
         report = replace(report, values=_values(report, reports.values()))
     if report.verdict is not Verdict.REFUTED:
-        report = replace(report, inputs=under(report.inputs, after=together))
+        report = replace(report, inputs=under(report.inputs, _sized(chosen), together))
     more = {
         one for one, found in reports.items()
         if one.combined and one is not chosen and found.verdict is Verdict.PROVED
@@ -205,6 +209,14 @@ def for_guesses(
         report, inferred=inferred, guessed=chosen.text, beside=beside,
         notes=(*report.notes, inferred),
     )  # fmt: skip
+
+
+def _sized(guess: Guess) -> tuple[Condition, ...]:
+    """The condition that sizes are the numbers that were found."""
+    if not guess.sized:
+        return ()
+    wider = f"forward takes {guess.sized} too, where backward fails for some sizes or all"
+    return (Condition("shapes", f"the shapes are {guess.text} ({wider})"),)
 
 
 def _is_nowhere(report: Report) -> bool:

@@ -55,7 +55,7 @@ def _input_lines(one: InputReport, whole: Verdict, quantified: Sequence[str] = (
     where = f"   {one.location}" if one.location and not one.verdict else ""
     lines = [f"  gradient of {one.name}: {one.verdict}{how}{where}"]
     if one.reason:
-        lines += _reason_lines(one.reason)
+        lines += _reason_lines(one)
     if len({case.verdict for case in one.cases}) > 1:
         others = [case for case in one.cases if str(case.verdict) != "PROVED"]
         rest = [case for case in one.cases if case not in others]
@@ -85,10 +85,13 @@ def _input_lines(one: InputReport, whole: Verdict, quantified: Sequence[str] = (
     return lines
 
 
-def _reason_lines(reason: str) -> list[str]:
-    """Why there is no proof; the hint of an error, which says what to do, on lines of its own."""
-    what, hint, todo = reason.partition("\n  hint: ")
-    return [*_wrapped(what, 6), *(_wrapped(f"hint: {todo}", 6) if hint else [])]
+def _reason_lines(one: InputReport) -> list[str]:
+    """Why there is no proof; the line of source that failed, and what to do about it."""
+    what, hint, todo = one.reason.partition("\n  hint: ")
+    lines = _wrapped(what, 6)
+    if one.location is not None and f"{one.location}: " in what:
+        lines += [f"{' ' * 4}{line}" for line in one.location.excerpt().splitlines()]
+    return [*lines, *(_wrapped(f"hint: {todo}", 6) if hint else [])]
 
 
 def _case_lines(cases: Sequence[CaseReport]) -> list[str]:

@@ -111,6 +111,8 @@ def failure(error: BaseException) -> str:
         return error.what
     if isinstance(error, TimeUp):
         return str(error)
+    if reason := vars(error).get("reason"):  # of a step of the proof that gave up
+        return f"the proof gave up: {reason}"
     frames = traceback.extract_tb(error.__traceback__)
     where = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     said = " ".join(str(error).split())

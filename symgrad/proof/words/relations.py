@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from symgrad.budgets import LONGEST_CONDITION
+from symgrad.errors import Location
 from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.movement import bare
 from symgrad.proof.scalars import literals
@@ -186,11 +187,18 @@ def spelled(node: Node, level: int = _SIDE) -> Said:
         return Said(code, code)
     short = _written(node, own_names(ancestors([node])), level)
     text = min((text for text in (code, short) if text), key=len, default="")
-    if (not text or len(text) > LONGEST) and node.location is not None:
-        text = f"(the value of line {node.location.line})"
+    where = _place(node) if not text or len(text) > LONGEST else None
+    if where is not None:
+        text = f"(the value of line {where.line})"
     if not text:
         raise NoSpelling(node.op)
     return Said(text, code)
+
+
+def _place(node: Node) -> Location | None:
+    """The line that made a node; of one that no line made, the last one that it is made of."""
+    found = (one.location for one in reversed(ancestors([node])))
+    return next((where for where in found if where is not None), None)
 
 
 def _written(node: Node, names: Iterable[Node], level: int) -> str:
