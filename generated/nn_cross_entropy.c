@@ -314,22 +314,19 @@ int nn_cross_entropy_backward(
         }
         combine_sum_i64(groups, 1, total_part_, &total);
     }
-    const float t = grad_output[0] / (float)total;
+    const float t_ = grad_output[0] / (float)total;
     if (c < SHORT_ROW) {
         #pragma omp parallel for schedule(static) if(parallel: c*n > 4096)
         for (int64_t i0 = 0; i0 < n; i0 += 64) {
             const int64_t i3 = MIN(n, i0 + 64);
-            float kept[64];
-            #pragma omp simd
-            for (int64_t i = i0; i < i3; i++)
-                kept[i - i0] = labels[i] != (-100) ? t : 0.0f;
             for (int64_t j = 0; j < c; j++) {
                 #pragma omp simd
                 for (int64_t i = i0; i < i3; i++) {
                     const int64_t labels_i = labels[i];
-                    const float t_ = symgrad_expf(x[i*x_s0 + j] - greatest_all[i]) / total_all[i] -
-                        ((labels_i != (-100) ? labels_i : 0) == j ? 1.0f : 0.0f);
-                    grad_x[i*c + j] = kept[i - i0] * t_;
+                    const int t = labels_i != (-100);
+                    const float t_2 = symgrad_expf(x[i*x_s0 + j] - greatest_all[i]) / total_all[i]
+                        - ((t ? labels_i : 0) == j ? 1.0f : 0.0f);
+                    grad_x[i*c + j] = (t ? t_ : 0.0f) * t_2;
                 }
             }
         }
@@ -337,10 +334,10 @@ int nn_cross_entropy_backward(
         #pragma omp parallel for schedule(static) if(parallel: c*n > 4096)
         for (int64_t i = 0; i < n; i++) {
             const int64_t labels_i = labels[i];
-            const int t_ = labels_i != (-100);
-            const float t_2 = t_ ? t : 0.0f;
+            const int t = labels_i != (-100);
+            const float t_2 = t ? t_ : 0.0f;
             const float *x_i = x + i*x_s0;
-            const int64_t t_3 = t_ ? labels_i : 0;
+            const int64_t t_3 = t ? labels_i : 0;
             float *grad_x_i = grad_x + i*c;
             #pragma omp simd
             for (int64_t j = 0; j < c; j++) {

@@ -103,25 +103,22 @@ int nn_layer_norm_forward(
             const float total = (float)total_sum;
             double total_sum_ = 0.0;
             const float t = total/(float)m;
-            float *y_i = y + i*m;
             for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
                 const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
                 float total_block = 0.0f;
                 #pragma omp simd reduction(+:total_block)
                 for (int64_t j = j0_; j < j1_; j++) {
                     const float t_ = x_i[j] - t;
-                    y_i[j] = t_;
                     total_block += t_ * t_;
                 }
                 total_sum_ += total_block;
             }
             const float total_ = (float)total_sum_;
             const float t_ = 1.0f / sqrtf(total_/(float)m + 1e-05f);
+            float *y_i = y + i*m;
             #pragma omp simd
-            for (int64_t j = 0; j < m; j++) {
-                const float kept = y_i[j];
-                y_i[j] = kept*t_*weight[j] + bias[j];
-            }
+            for (int64_t j = 0; j < m; j++)
+                y_i[j] = (x_i[j] - t) * t_ * weight[j] + bias[j];
         }
     }
     return 0;
@@ -271,7 +268,7 @@ int nn_layer_norm_backward(
     } else {
         const int64_t groups = row_groups(n, 4, 32);
         const int64_t rows = (n + groups - 1) / groups;
-        #pragma omp parallel for schedule(static) if(parallel: m*n > 1024)
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 2048)
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
@@ -312,14 +309,12 @@ int nn_layer_norm_backward(
                     const float total_ = (float)total_sum_;
                     double total_sum_2 = 0.0;
                     const float t = total/(float)m;
-                    float *grad_x_i = grad_x + i*m;
                     for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
                         const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
                         float total_block = 0.0f;
                         #pragma omp simd reduction(+:total_block)
                         for (int64_t j = j0_; j < j1_; j++) {
                             const float t_ = x_i[j] - t;
-                            grad_x_i[j] = t_;
                             total_block += t_ * t_;
                         }
                         total_sum_2 += total_block;
@@ -332,10 +327,8 @@ int nn_layer_norm_backward(
                         float total_block = 0.0f;
                         #pragma omp simd reduction(+:total_block)
                         for (int64_t j = j0_; j < j1_; j++) {
-                            const float kept = grad_x_i[j];
                             const float grad_y_ij = grad_y_i[j];
-                            const float t_2 = kept*t_;
-                            grad_x_i[j] = t_2;
+                            const float t_2 = (x_i[j] - t) * t_;
                             total_block += grad_y_ij*weight[j]*t_2;
                             grad_weight_rows[j] += grad_y_ij*t_2;
                         }
@@ -344,11 +337,10 @@ int nn_layer_norm_backward(
                     const float total_3 = (float)total_sum_3;
                     const float t_2 = total_/(float)m;
                     const float t_3 = total_3/(float)m;
+                    float *grad_x_i = grad_x + i*m;
                     #pragma omp simd
-                    for (int64_t j = 0; j < m; j++) {
-                        const float kept = grad_x_i[j];
-                        grad_x_i[j] = (grad_y_i[j]*weight[j] - t_2 - kept*t_3) * t_;
-                    }
+                    for (int64_t j = 0; j < m; j++)
+                        grad_x_i[j] = (grad_y_i[j]*weight[j] - t_2 - (x_i[j] - t) * t_ * t_3) * t_;
                 }
                 #pragma omp simd
                 for (int64_t u = 0; u < m; u++)

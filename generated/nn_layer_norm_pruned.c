@@ -147,7 +147,7 @@ int nn_layer_norm_backward_110(
     } else {
         const int64_t groups = row_groups(n, 4, 32);
         const int64_t rows = (n + groups - 1) / groups;
-        #pragma omp parallel for schedule(static) if(parallel: m*n > 1024)
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 2048)
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
@@ -180,14 +180,12 @@ int nn_layer_norm_backward_110(
                     const float total_ = (float)total_sum_;
                     double total_sum_2 = 0.0;
                     const float t = total/(float)m;
-                    float *grad_x_i = grad_x + i*m;
                     for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
                         const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
                         float total_block = 0.0f;
                         #pragma omp simd reduction(+:total_block)
                         for (int64_t j = j0_; j < j1_; j++) {
                             const float t_ = x_i[j] - t;
-                            grad_x_i[j] = t_;
                             total_block += t_ * t_;
                         }
                         total_sum_2 += total_block;
@@ -200,10 +198,8 @@ int nn_layer_norm_backward_110(
                         float total_block = 0.0f;
                         #pragma omp simd reduction(+:total_block)
                         for (int64_t j = j0_; j < j1_; j++) {
-                            const float kept = grad_x_i[j];
                             const float grad_y_ij = grad_y_i[j];
-                            const float t_2 = kept*t_;
-                            grad_x_i[j] = t_2;
+                            const float t_2 = (x_i[j] - t) * t_;
                             total_block += grad_y_ij*weight[j]*t_2;
                             grad_weight_rows[j] += grad_y_ij*t_2;
                         }
@@ -212,11 +208,10 @@ int nn_layer_norm_backward_110(
                     const float total_3 = (float)total_sum_3;
                     const float t_2 = total_/(float)m;
                     const float t_3 = total_3/(float)m;
+                    float *grad_x_i = grad_x + i*m;
                     #pragma omp simd
-                    for (int64_t j = 0; j < m; j++) {
-                        const float kept = grad_x_i[j];
-                        grad_x_i[j] = (grad_y_i[j]*weight[j] - t_2 - kept*t_3) * t_;
-                    }
+                    for (int64_t j = 0; j < m; j++)
+                        grad_x_i[j] = (grad_y_i[j]*weight[j] - t_2 - (x_i[j] - t) * t_ * t_3) * t_;
                 }
                 #pragma omp simd
                 for (int64_t u = 0; u < m; u++)
@@ -356,7 +351,7 @@ int nn_layer_norm_backward_101(
     } else {
         const int64_t groups = row_groups(n, 4, 32);
         const int64_t rows = (n + groups - 1) / groups;
-        #pragma omp parallel for schedule(static) if(parallel: m*n > 1024)
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 2048)
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
@@ -391,14 +386,12 @@ int nn_layer_norm_backward_101(
                     const float total_ = (float)total_sum_;
                     double total_sum_2 = 0.0;
                     const float t = total/(float)m;
-                    float *grad_x_i = grad_x + i*m;
                     for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
                         const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
                         float total_block = 0.0f;
                         #pragma omp simd reduction(+:total_block)
                         for (int64_t j = j0_; j < j1_; j++) {
                             const float t_ = x_i[j] - t;
-                            grad_x_i[j] = t_;
                             total_block += t_ * t_;
                         }
                         total_sum_2 += total_block;
@@ -410,22 +403,17 @@ int nn_layer_norm_backward_101(
                         const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
                         float total_block = 0.0f;
                         #pragma omp simd reduction(+:total_block)
-                        for (int64_t j = j0_; j < j1_; j++) {
-                            const float kept = grad_x_i[j];
-                            const float t_2 = kept*t_;
-                            grad_x_i[j] = t_2;
-                            total_block += grad_y_i[j]*weight[j]*t_2;
-                        }
+                        for (int64_t j = j0_; j < j1_; j++)
+                            total_block += grad_y_i[j]*weight[j] * ((x_i[j] - t) * t_);
                         total_sum_3 += total_block;
                     }
                     const float total_3 = (float)total_sum_3;
                     const float t_2 = total_/(float)m;
                     const float t_3 = total_3/(float)m;
+                    float *grad_x_i = grad_x + i*m;
                     #pragma omp simd
-                    for (int64_t j = 0; j < m; j++) {
-                        const float kept = grad_x_i[j];
-                        grad_x_i[j] = (grad_y_i[j]*weight[j] - t_2 - kept*t_3) * t_;
-                    }
+                    for (int64_t j = 0; j < m; j++)
+                        grad_x_i[j] = (grad_y_i[j]*weight[j] - t_2 - (x_i[j] - t) * t_ * t_3) * t_;
                 }
                 #pragma omp simd
                 for (int64_t u = 0; u < m; u++)
@@ -542,69 +530,56 @@ int nn_layer_norm_backward_100(
             }
         }
     } else {
-        const int64_t groups = row_groups(n, 4, 32);
-        const int64_t rows = (n + groups - 1) / groups;
-        #pragma omp parallel for schedule(static) if(parallel: m*n > 1024)
-        for (int64_t group = 0; group < groups; group++) {
-            const int64_t i0 = group*rows;
-            const int64_t i1 = MIN(n, i0 + rows);
-            for (int64_t i = i0; i < i1; i++) {
-                double total_sum = 0.0;
-                double total_sum_ = 0.0;
-                const float *grad_y_i = grad_y + i*grad_y_s0;
-                const float *x_i = x + i*x_s0;
-                for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
-                    const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
-                    float total_block = 0.0f;
-                    float total_block_ = 0.0f;
-                    #pragma omp simd reduction(+:total_block,total_block_)
-                    for (int64_t j = j0_; j < j1_; j++) {
-                        total_block += x_i[j];
-                        total_block_ += grad_y_i[j]*weight[j];
-                    }
-                    total_sum += total_block;
-                    total_sum_ += total_block_;
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 2048)
+        for (int64_t i = 0; i < n; i++) {
+            double total_sum = 0.0;
+            double total_sum_ = 0.0;
+            const float *grad_y_i = grad_y + i*grad_y_s0;
+            const float *x_i = x + i*x_s0;
+            for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                float total_block = 0.0f;
+                float total_block_ = 0.0f;
+                #pragma omp simd reduction(+:total_block,total_block_)
+                for (int64_t j = j0_; j < j1_; j++) {
+                    total_block += x_i[j];
+                    total_block_ += grad_y_i[j]*weight[j];
                 }
-                const float total = (float)total_sum;
-                const float total_ = (float)total_sum_;
-                double total_sum_2 = 0.0;
-                const float t = total/(float)m;
-                float *grad_x_i = grad_x + i*m;
-                for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
-                    const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
-                    float total_block = 0.0f;
-                    #pragma omp simd reduction(+:total_block)
-                    for (int64_t j = j0_; j < j1_; j++) {
-                        const float t_ = x_i[j] - t;
-                        grad_x_i[j] = t_;
-                        total_block += t_ * t_;
-                    }
-                    total_sum_2 += total_block;
-                }
-                const float total_2 = (float)total_sum_2;
-                double total_sum_3 = 0.0;
-                const float t_ = 1.0f / sqrtf(total_2/(float)m + 1e-05f);
-                for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
-                    const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
-                    float total_block = 0.0f;
-                    #pragma omp simd reduction(+:total_block)
-                    for (int64_t j = j0_; j < j1_; j++) {
-                        const float kept = grad_x_i[j];
-                        const float t_2 = kept*t_;
-                        grad_x_i[j] = t_2;
-                        total_block += grad_y_i[j]*weight[j]*t_2;
-                    }
-                    total_sum_3 += total_block;
-                }
-                const float total_3 = (float)total_sum_3;
-                const float t_2 = total_/(float)m;
-                const float t_3 = total_3/(float)m;
-                #pragma omp simd
-                for (int64_t j = 0; j < m; j++) {
-                    const float kept = grad_x_i[j];
-                    grad_x_i[j] = (grad_y_i[j]*weight[j] - t_2 - kept*t_3) * t_;
-                }
+                total_sum += total_block;
+                total_sum_ += total_block_;
             }
+            const float total = (float)total_sum;
+            const float total_ = (float)total_sum_;
+            double total_sum_2 = 0.0;
+            const float t = total/(float)m;
+            for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                float total_block = 0.0f;
+                #pragma omp simd reduction(+:total_block)
+                for (int64_t j = j0_; j < j1_; j++) {
+                    const float t_ = x_i[j] - t;
+                    total_block += t_ * t_;
+                }
+                total_sum_2 += total_block;
+            }
+            const float total_2 = (float)total_sum_2;
+            double total_sum_3 = 0.0;
+            const float t_ = 1.0f / sqrtf(total_2/(float)m + 1e-05f);
+            for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                float total_block = 0.0f;
+                #pragma omp simd reduction(+:total_block)
+                for (int64_t j = j0_; j < j1_; j++)
+                    total_block += grad_y_i[j]*weight[j] * ((x_i[j] - t) * t_);
+                total_sum_3 += total_block;
+            }
+            const float total_3 = (float)total_sum_3;
+            const float t_2 = total_/(float)m;
+            const float t_3 = total_3/(float)m;
+            float *grad_x_i = grad_x + i*m;
+            #pragma omp simd
+            for (int64_t j = 0; j < m; j++)
+                grad_x_i[j] = (grad_y_i[j]*weight[j] - t_2 - (x_i[j] - t) * t_ * t_3) * t_;
         }
     }
     return 0;
@@ -617,7 +592,6 @@ int64_t nn_layer_norm_backward_011_workspace(int64_t n, int64_t m)
         + ROUND_UP(row_groups(n, 64, 32) * (8*m))
         + ROUND_UP(row_groups(n, 4, 32) * (8*m))
         + ROUND_UP(row_groups(n, 4, 32) * (8*m))
-        + ROUND_UP(row_groups(n, 4, 32) * (4*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m));
 }
@@ -649,7 +623,6 @@ int nn_layer_norm_backward_011(
     double *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (8*m));
     double *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
     double *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
-    float *restrict kept_rows = carve(&space, row_groups(n, 4, 32) * (4*m));
     float *restrict grad_bias_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
     float *restrict grad_weight_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
     if (m == 0)
@@ -723,7 +696,6 @@ int nn_layer_norm_backward_011(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict kept_own = kept_rows + group*m;
             double *restrict grad_bias_own = grad_bias_part_ + group*m;
             for (int64_t j = 0; j < m; j++)
                 grad_bias_own[j] = 0.0;
@@ -761,7 +733,6 @@ int nn_layer_norm_backward_011(
                         #pragma omp simd reduction(+:total_block)
                         for (int64_t j = j0_; j < j1_; j++) {
                             const float t_ = x_i[j] - t;
-                            kept_own[j] = t_;
                             total_block += t_ * t_;
                         }
                         total_sum_ += total_block;
@@ -770,7 +741,7 @@ int nn_layer_norm_backward_011(
                     const float t_ = 1.0f / sqrtf(total_/(float)m + 1e-05f);
                     #pragma omp simd
                     for (int64_t j = 0; j < m; j++)
-                        grad_weight_rows[j] += grad_y_i[j] * (kept_own[j]*t_);
+                        grad_weight_rows[j] += grad_y_i[j] * ((x_i[j] - t) * t_);
                 }
                 #pragma omp simd
                 for (int64_t u = 0; u < m; u++)
@@ -791,7 +762,6 @@ int64_t nn_layer_norm_backward_010_workspace(int64_t n, int64_t m)
     return 0
         + ROUND_UP(row_groups(n, 64, 32) * (8*m))
         + ROUND_UP(row_groups(n, 4, 32) * (8*m))
-        + ROUND_UP(row_groups(n, 4, 32) * (4*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m));
 }
 
@@ -818,7 +788,6 @@ int nn_layer_norm_backward_010(
     char *space = workspace;
     double *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (8*m));
     double *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
-    float *restrict kept_rows = carve(&space, row_groups(n, 4, 32) * (4*m));
     float *restrict grad_weight_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
     if (m == 0)
         return 0;
@@ -883,7 +852,6 @@ int nn_layer_norm_backward_010(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict kept_own = kept_rows + group*m;
             double *restrict grad_weight_own = grad_weight_part_ + group*m;
             for (int64_t j = 0; j < m; j++)
                 grad_weight_own[j] = 0.0;
@@ -912,7 +880,6 @@ int nn_layer_norm_backward_010(
                         #pragma omp simd reduction(+:total_block)
                         for (int64_t j = j0_; j < j1_; j++) {
                             const float t_ = x_i[j] - t;
-                            kept_own[j] = t_;
                             total_block += t_ * t_;
                         }
                         total_sum_ += total_block;
@@ -922,7 +889,7 @@ int nn_layer_norm_backward_010(
                     const float t_ = 1.0f / sqrtf(total_/(float)m + 1e-05f);
                     #pragma omp simd
                     for (int64_t j = 0; j < m; j++)
-                        grad_weight_rows[j] += grad_y_i[j] * (kept_own[j]*t_);
+                        grad_weight_rows[j] += grad_y_i[j] * ((x_i[j] - t) * t_);
                 }
                 #pragma omp simd
                 for (int64_t u = 0; u < m; u++)

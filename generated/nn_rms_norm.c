@@ -224,7 +224,6 @@ int nn_rms_norm_backward(
                     double total_sum_ = 0.0;
                     const float *grad_y_i = grad_y + i*grad_y_s0;
                     const float t = 1.0f / sqrtf(total/(float)m + 1.1920929e-07f);
-                    float *grad_x_i = grad_x + i*m;
                     for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
                         const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
                         float total_block = 0.0f;
@@ -232,7 +231,6 @@ int nn_rms_norm_backward(
                         for (int64_t j = j0_; j < j1_; j++) {
                             const float grad_y_ij = grad_y_i[j];
                             const float t_ = x_i[j]*t;
-                            grad_x_i[j] = t_;
                             total_block += grad_y_ij*weight[j]*t_;
                             grad_weight_rows[j] += grad_y_ij*t_;
                         }
@@ -240,11 +238,10 @@ int nn_rms_norm_backward(
                     }
                     const float total_ = (float)total_sum_;
                     const float t_ = total_/(float)m;
+                    float *grad_x_i = grad_x + i*m;
                     #pragma omp simd
-                    for (int64_t j = 0; j < m; j++) {
-                        const float kept = grad_x_i[j];
-                        grad_x_i[j] = (grad_y_i[j]*weight[j] - kept*t_) * t;
-                    }
+                    for (int64_t j = 0; j < m; j++)
+                        grad_x_i[j] = (grad_y_i[j]*weight[j] - x_i[j]*t*t_) * t;
                 }
                 #pragma omp simd
                 for (int64_t u = 0; u < m; u++)

@@ -96,7 +96,7 @@ int nn_rms_norm_backward_10(
             }
         }
     } else {
-        #pragma omp parallel for schedule(static) if(parallel: m*n > 2048)
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 4096)
         for (int64_t i = 0; i < n; i++) {
             double total_sum = 0.0;
             const float *x_i = x + i*x_s0;
@@ -114,25 +114,20 @@ int nn_rms_norm_backward_10(
             double total_sum_ = 0.0;
             const float *grad_y_i = grad_y + i*grad_y_s0;
             const float t = 1.0f / sqrtf(total/(float)m + 1.1920929e-07f);
-            float *grad_x_i = grad_x + i*m;
             for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
                 const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
                 float total_block = 0.0f;
                 #pragma omp simd reduction(+:total_block)
-                for (int64_t j = j0_; j < j1_; j++) {
-                    const float t_ = x_i[j]*t;
-                    grad_x_i[j] = t_;
-                    total_block += grad_y_i[j]*weight[j]*t_;
-                }
+                for (int64_t j = j0_; j < j1_; j++)
+                    total_block += grad_y_i[j]*weight[j] * (x_i[j]*t);
                 total_sum_ += total_block;
             }
             const float total_ = (float)total_sum_;
             const float t_ = total_/(float)m;
+            float *grad_x_i = grad_x + i*m;
             #pragma omp simd
-            for (int64_t j = 0; j < m; j++) {
-                const float kept = grad_x_i[j];
-                grad_x_i[j] = (grad_y_i[j]*weight[j] - kept*t_) * t;
-            }
+            for (int64_t j = 0; j < m; j++)
+                grad_x_i[j] = (grad_y_i[j]*weight[j] - x_i[j]*t*t_) * t;
         }
     }
     return 0;

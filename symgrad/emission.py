@@ -252,4 +252,5 @@ def _emitted(kernel: KernelPlan, proof: str, said: Notes, sizes: SizeNames) -> E
     title = kernel.name.replace("_", " ")
     lines = (proof if "backward" in kernel.name else "", *said.kernels.get(kernel.name, ()))
     doc = KernelDoc(title, formulas(kernel.graph), tuple(filter(None, lines)))
-    return emit_kernel(kernel.graph, kernel.name, doc, sizes, dict(kernel.numbers))
+    numbers = dict(kernel.numbers)
+    return emit_kernel(kernel.graph, kernel.name, doc, sizes, numbers, derived=kernel.derived)

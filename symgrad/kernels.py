@@ -9,6 +9,7 @@ import keyword
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 
 from symgrad.budgets import ALL_MASKS_UP_TO
@@ -34,13 +35,15 @@ class KernelPlan:
     """The graph of one kernel.
 
     ``pruned``: a backward of only some of the gradients.  ``numbers``: the inputs that are plain
-    numbers, and the dtypes that calls pass them in.
+    numbers, and the dtypes that calls pass them in.  ``derived``: nobody wrote it, so that its
+    roundings are not asked for.
     """
 
     name: str
     graph: Graph
     pruned: bool = False
     numbers: tuple[tuple[str, str], ...] = ()
+    derived: bool = False
 
 
 @dataclass(frozen=True)
@@ -231,7 +234,15 @@ def plan(
     wanted = masks(differentiable)[: None if pruned else 1]
     passed = {one.name: one.number for one in graphs.values if one.number}
     cases = tuple(
-        _plan_case(name, mark_of(number) if len(joints) > 1 else "", case, joint, wanted, passed)
+        _plan_case(
+            name,
+            mark_of(number) if len(joints) > 1 else "",
+            case,
+            joint,
+            wanted,
+            passed,
+            derived=graphs.derived,
+        )
         for number, (case, joint) in enumerate(zip(graphs.cases, joints, strict=True))
     )
     return OpPlan(name, graphs, differentiable, cases, traced, steps)
@@ -318,20 +329,23 @@ def joint_of(graphs: FunctionGraphs, case: FunctionCase) -> Joint:
 
 def _plan_case(
     name: str, mark: str, case: FunctionCase, joint: Joint, wanted: list[tuple[bool, ...]],
-    passed: Mapping[str, str],
+    passed: Mapping[str, str], *, derived: bool,
 ) -> CasePlan:  # fmt: skip
     """``passed``: the dtypes of the plain numbers that calls pass."""
     parts = split(joint, wanted)
     known = {str(node.name): passed[str(node.name)] for node in joint.numbers}
 
-    def kernel(suffix: str, graph: Graph, *, pruned: bool = False) -> KernelPlan:
+    def kernel(
+        suffix: str, graph: Graph, *, pruned: bool = False, derived: bool = False
+    ) -> KernelPlan:  # fmt: skip
         numbers = tuple((one, known[one]) for one in graph.inputs if one in known)
-        return KernelPlan(f"{name}_{suffix}", turned(simplify(graph)), pruned, numbers)
+        return KernelPlan(f"{name}_{suffix}", turned(simplify(graph)), pruned, numbers, derived)
 
     forward = kernel(f"forward{mark}", parts.forward)
+    backward = partial(kernel, derived=derived)
     extra = any(residual.source == "kernel" for residual in parts.residuals)
     inference = kernel(f"inference{mark}", parts.inference) if extra else forward
-    return CasePlan(case, parts, inference, forward, tuple(_backwards(mark, parts, kernel)))
+    return CasePlan(case, parts, inference, forward, tuple(_backwards(mark, parts, backward)))
 
 
 def _backwards(

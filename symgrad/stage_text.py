@@ -38,8 +38,9 @@ def index(plan: OpPlan) -> str:
 def schedule(plan: OpPlan) -> str:
     """The loops of each kernel, and what each loop computes."""
     return "\n".join(
-        f"# {kernel.name}\n{schedule_text(kernel.graph)}" for kernel in _main(plan)
-    )  # fmt: skip
+        f"# {kernel.name}\n{schedule_text(kernel.graph, derived=kernel.derived)}"
+        for kernel in _main(plan)
+    )
 
 
 def c(plan: OpPlan, proof: str) -> str:

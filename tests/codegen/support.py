@@ -169,9 +169,9 @@ def pack(array: Array, strides: Sequence[int]) -> Array:
 
 
 def compile_graphs(
-    graphs: Mapping[str, Graph], folder: Path, flags: Sequence[str] = FAST
+    graphs: Mapping[str, Graph], folder: Path, flags: Sequence[str] = FAST, *, derived: bool = False
 ) -> dict[str, Kernel]:
     """Kernels of all graphs, in one file."""
-    emitted = {name: emit_kernel(graph, name) for name, graph in graphs.items()}
+    emitted = {name: emit_kernel(graph, name, derived=derived) for name, graph in graphs.items()}
     library = build(emit_file(list(emitted.values()), FileDoc("kernels")), folder, flags)
     return {name: Kernel(graphs[name], one, library) for name, one in emitted.items()}

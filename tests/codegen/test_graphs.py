@@ -22,10 +22,12 @@ pytestmark = pytest.mark.slow
 TOLERANCE = {"float32": 2e-3, "float64": 1e-9}
 
 
-def assert_computes(graphs: dict[str, Example], folder: Path, flags: Sequence[str] = FAST) -> None:
+def assert_computes(
+    graphs: dict[str, Example], folder: Path, flags: Sequence[str] = FAST, *, derived: bool = False
+) -> None:
     """Compile all graphs in one file, and compare each with its NumPy evaluation."""
     found = {name: example.graph for name, example in graphs.items()}
-    kernels = compile_graphs(found, folder, flags)
+    kernels = compile_graphs(found, folder, flags, derived=derived)
     for name, kernel in kernels.items():
         example = graphs[name]
         outputs = list(example.graph.outputs.values())
@@ -44,10 +46,13 @@ def assert_computes(graphs: dict[str, Example], folder: Path, flags: Sequence[st
             )
 
 
+@pytest.mark.parametrize("derived", [False, True])
 @pytest.mark.parametrize("short", [0, SHORT_ROW])
 @pytest.mark.parametrize("dtype", [float32, float64], ids=str)
-def test_graph_in_c_is_what_numpy_makes_of_it(dtype: DType, short: int, tmp_path: Path) -> None:
-    """With rows as they are, and with short ones side by side."""
+def test_graph_in_c_is_what_numpy_makes_of_it(
+    dtype: DType, short: int, derived: bool, tmp_path: Path
+) -> None:
+    """With rows as they are, and with short ones side by side; as written, and factored."""
     found = drawn(examples(dtype=dtype), 45, short)
     graphs = {f"g{number}": example for number, example in enumerate(found)}
-    assert_computes(graphs, tmp_path, (*FAST, f"-DSHORT_ROW={short}"))
+    assert_computes(graphs, tmp_path, (*FAST, f"-DSHORT_ROW={short}"), derived=derived)

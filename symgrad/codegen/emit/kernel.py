@@ -106,15 +106,16 @@ class EmittedKernel:
 
 def emit_kernel(
     graph: Graph, name: str, doc: KernelDoc | None = None, sizes: SizeNames | None = None,
-    numbers: Mapping[str, str] | None = None,
+    numbers: Mapping[str, str] | None = None, *, derived: bool = False,
 ) -> EmittedKernel:  # fmt: skip
     """The kernel that computes the outputs of ``graph`` from its inputs.
 
     ``sizes``: the sizes in the order in which it takes them; others come behind, as shapes mention
-    them.  ``numbers``: the inputs that are passed by value, with their dtypes.  Raises
-    CodegenError for a graph that has no outputs, or an op that has no C.
+    them.  ``numbers``: the inputs that are passed by value, with their dtypes.  ``derived``: its
+    products may be grouped otherwise.  Raises CodegenError for a graph that has no outputs, or an
+    op that has no C.
     """
-    scheduled = schedule(build_program(graph))
+    scheduled = schedule(build_program(graph), derived=derived)
     program = scheduled.program
     entries = scheduled.entries
     shapes = {tensor: shape for tensor, (_, shape) in program.arrays.items()}

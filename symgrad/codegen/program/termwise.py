@@ -26,7 +26,7 @@ _Passes = tuple[Mapping[Axis, int], bool]
 
 def termwise(program: KernelProgram) -> KernelProgram:
     """The program with every such sum taken term by term, where each of the new ones waits less."""
-    pool, around = program.pool, _axes_around(program)
+    pool, around = program.pool, axes_around(program)
     roots = [one.body for one in program.definitions if one.pattern is None]
     written = {one.tensor for one in program.definitions}
     memo: dict[Expr, _Passes] = {}
@@ -63,7 +63,7 @@ def termwise(program: KernelProgram) -> KernelProgram:
     return replace(program, definitions=tuple(definitions), names=names)
 
 
-def _axes_around(program: KernelProgram) -> dict[Expr, frozenset[Axis]]:
+def axes_around(program: KernelProgram) -> dict[Expr, frozenset[Axis]]:
     """The axes that have an index wherever an expression is read."""
     found: dict[Expr, frozenset[Axis]] = {}
 

@@ -18,9 +18,9 @@ from symgrad.ir.graph import Graph
 INDENT = "    "
 
 
-def schedule_text(graph: Graph) -> str:
+def schedule_text(graph: Graph, *, derived: bool = False) -> str:
     """What the scheduler makes of a graph, before loops are split among threads."""
-    found = schedule(build_program(graph))
+    found = schedule(build_program(graph), derived=derived)
     return "\n".join(_Explainer(found.program).lines(found.entries, 0)) + "\n"
 
 

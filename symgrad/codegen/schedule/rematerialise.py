@@ -10,6 +10,7 @@ is dear and needed around an inner loop, where it is computed by itself: ahead, 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 
 from symgrad.codegen.program.equations import scalar_cost
@@ -70,8 +71,11 @@ class _Chooser:
         loops = list(dict.fromkeys(self._placed(expr, path) for path in places))
         again = any(loop.axis not in expr.free for path in loops for loop in path)
         if len(loops) < 2 and not again:
-            return self._has_lanes_ahead(expr, places[0]) and _ALONE * self._cost(expr) > _AHEAD
-        return self._cost(expr) > self._price(expr, loops, again=again)
+            return (
+                self._has_lanes_ahead(expr, places[0])
+                and _ALONE * self._cost(expr, places) > _AHEAD
+            )
+        return self._cost(expr, places) > self._price(expr, loops, again=again)
 
     def _has_lanes_ahead(self, expr: Expr, path: Path) -> bool:
         """Is it computed around an inner loop, though a loop of its own could come before?"""
@@ -86,7 +90,9 @@ class _Chooser:
 
     def _placed(self, expr: Expr, path: Path) -> Path:
         """The loops down to the one in which the value is computed."""
-        inner = max(place for place, loop in enumerate(path) if loop.axis in expr.free)
+        inner = max(
+            (place for place, loop in enumerate(path) if loop.axis in expr.free), default=-1
+        )
         return path[: inner + 1]
 
     def _price(self, expr: Expr, loops: Sequence[Path], *, again: bool) -> float:
@@ -96,14 +102,20 @@ class _Chooser:
             return _HOIST
         return _ROW if all(common(loops[0], path) for path in loops) else _WHOLE
 
-    def _cost(self, expr: Expr) -> float:
-        """The price of computing a value again; reductions and what is kept cost a load."""
+    def _cost(self, expr: Expr, places: Sequence[Path]) -> float:
+        """The price of computing a value again; reductions and what is kept cost a load.
+
+        What loops outside of it compute is there.
+        """
+        depths = [len(self._placed(expr, path)) for path in places]
         total, todo, seen = 0.0, [expr], {expr}
         while todo and total < _HIGHEST:
             one = todo.pop()
             total += scalar_cost(one)
             for arg in one.args if one not in self._items.values else ():
-                if arg not in seen and arg not in self._kept:
+                placed = (len(self._placed(arg, path)) for path in places)
+                outside = all(map(operator.lt, placed, depths))
+                if arg not in seen and arg not in self._kept and not outside:
                     seen.add(arg)
                     todo.append(arg)
         return total

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from symgrad.codegen.program.collapse import collapse_axes
 from symgrad.codegen.program.definitions import Definition, KernelProgram, guarded
 from symgrad.codegen.program.equations import elements_of
+from symgrad.codegen.program.factored import factored
 from symgrad.codegen.program.guards import Guards
 from symgrad.codegen.program.patterns import Contraction, Scan, Scatter
 from symgrad.codegen.program.termwise import termwise
@@ -40,9 +41,13 @@ class Schedule:
     entries: tuple[Entry, ...]
 
 
-def schedule(program: KernelProgram) -> Schedule:
-    """Arrange a program; arrange it again with what is better kept than computed twice."""
-    program = apart(guarded(termwise(collapse_axes(program))))
+def schedule(program: KernelProgram, *, derived: bool = False) -> Schedule:
+    """Arrange a program; arrange it again with what is better kept than computed twice.
+
+    ``derived``: nobody wrote its products, which may be grouped otherwise.
+    """
+    program = termwise(collapse_axes(program))
+    program = apart(guarded(factored(program) if derived else program))
     order = axis_order(program.definitions, precedence(program))
     program = in_order(program, order)
     items = Items(program, order)

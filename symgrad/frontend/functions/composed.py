@@ -274,8 +274,9 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     """
     if not result_dtype((x1, x2)).is_float:
         raise DTypeError("cosine_similarity takes floats", location=here())
-    units = (div(one, clamp_min(norm(one, 2, dim, True), eps)) for one in broadcast_tensors(x1, x2))
-    return sum(mul(*units), dim)
+    pair = broadcast_tensors(x1, x2)
+    lengths = (clamp_min(norm(one, 2, dim), eps) for one in pair)
+    return div(sum(mul(*pair), dim), mul(*lengths))
 
 
 # -- movement

@@ -341,7 +341,7 @@ class Reals:
         return Polynomial.of(Term(SAME.get(function, function), tuple(operands)))
 
     def _choice(self, condition: Expr, chosen: Expr, other: Expr) -> Polynomial:
-        """Each side is what it is where it is chosen."""
+        """Each side is what it is where it is chosen; it is one where both are the same there."""
         test = self.normal(condition)
         one, two = (
             self._where(facts_of(self._values, condition, truth), side)
@@ -350,6 +350,9 @@ class Reals:
         gap = one - two
         if self._vanishes(gap, test):
             return two
+        otherwise = facts_of(self._values, condition, False)
+        if otherwise and self._where(otherwise, chosen) == two:
+            return self.normal(chosen)
         return test * gap + two
 
     def _vanishes(self, value: Polynomial, test: Polynomial) -> bool:

@@ -65,7 +65,6 @@ int group_norm(
         for (int64_t k = 0; k < 3; k++) {
             const float *x_ijk = x + (i*x_s0 + (k + 3*j) * x_s1);
             const float *grad_y_ijk = grad_y + (i*grad_y_s0 + (k + 3*j) * grad_y_s1);
-            float *y_ijk = y + ((i*2 + j) * 3 + k) * m;
             for (int64_t p0 = 0; p0 < m; p0 += SUM_BLOCK) {
                 const int64_t p1 = MIN(m, p0 + SUM_BLOCK);
                 float total_block = 0.0f;
@@ -74,7 +73,6 @@ int group_norm(
                 #pragma omp simd reduction(+:total_block,total_block_,total_block_2)
                 for (int64_t p = p0; p < p1; p++) {
                     const float centred = x_ijk[p] - t;
-                    y_ijk[p] = centred;
                     total_block += centred*centred;
                     total_block_ += centred;
                     total_block_2 += grad_y_ijk[p]*centred;
@@ -91,12 +89,13 @@ int group_norm(
         const float slope = total_4/(float)(3*m) * (rstd*rstd*rstd);
         const float t_ = (total_*rstd - slope*total_3) / (float)(3*m);
         for (int64_t k = 0; k < 3; k++) {
-            float *y_ijk = y + ((i*2 + j) * 3 + k) * m;
+            const float *x_ijk = x + (i*x_s0 + (k + 3*j) * x_s1);
             const float *grad_y_ijk = grad_y + (i*grad_y_s0 + (k + 3*j) * grad_y_s1);
+            float *y_ijk = y + ((i*2 + j) * 3 + k) * m;
             float *grad_x_ijk = grad_x + ((i*2 + j) * 3 + k) * m;
             #pragma omp simd
             for (int64_t p = 0; p < m; p++) {
-                const float centred = y_ijk[p];
+                const float centred = x_ijk[p] - t;
                 y_ijk[p] = centred*rstd;
                 grad_x_ijk[p] = grad_y_ijk[p]*rstd - slope*centred - t_;
             }

@@ -191,14 +191,12 @@ int layer_norm(
                     const float c1_total = (float)c1_total_sum;
                     double var_total_sum = 0.0;
                     const float mean = mean_total/(float)m;
-                    float *y_i = y + i*m;
                     for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
                         const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
                         float var_total_block = 0.0f;
                         #pragma omp simd reduction(+:var_total_block)
                         for (int64_t j = j0_; j < j1_; j++) {
                             const float centred = x_i[j] - mean;
-                            y_i[j] = centred;
                             var_total_block += centred*centred;
                         }
                         var_total_sum += var_total_block;
@@ -207,18 +205,17 @@ int layer_norm(
                     double c2_total_sum = 0.0;
                     const float var = var_total/(float)m;
                     const float rstd = 1.0f / sqrtf(var + 1e-05f);
-                    float *grad_x_i = grad_x + i*m;
+                    float *y_i = y + i*m;
                     for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
                         const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
                         float c2_total_block = 0.0f;
                         #pragma omp simd reduction(+:c2_total_block)
                         for (int64_t j = j0_; j < j1_; j++) {
-                            const float centred = y_i[j];
                             const float grad_y_ij = grad_y_i[j];
                             const float weight_j = weight[j];
                             const float gw = grad_y_ij*weight_j;
+                            const float centred = x_i[j] - mean;
                             const float xhat = centred*rstd;
-                            grad_x_i[j] = xhat;
                             c2_total_block += gw*xhat;
                             y_i[j] = xhat*weight_j + bias[j];
                             grad_weight_rows[j] += grad_y_ij*xhat;
@@ -228,10 +225,12 @@ int layer_norm(
                     const float c2_total = (float)c2_total_sum;
                     const float c1 = c1_total/(float)m;
                     const float c2 = c2_total/(float)m;
+                    float *grad_x_i = grad_x + i*m;
                     #pragma omp simd
                     for (int64_t j = 0; j < m; j++) {
-                        const float xhat = grad_x_i[j];
                         const float gw = grad_y_i[j]*weight[j];
+                        const float centred = x_i[j] - mean;
+                        const float xhat = centred*rstd;
                         grad_x_i[j] = (gw - c1 - xhat*c2) * rstd;
                     }
                 }
