@@ -132,7 +132,8 @@ class _Rule:
         return found
 
     def _multiplied(self, factors: Sequence[_Factor]) -> Expr:
-        """The factors multiplied in order, the first that is no divisor ahead."""
+        """The factors multiplied in order, the first that is no divisor ahead, signs at the end."""
+        factors = sorted(factors, key=lambda one: _is_sign(one.value))
         first = next((one for one in factors if not one.divides), None)
         dtype = factors[0].value.dtype
         made = self._pool.literal(1.0, dtype) if first is None else first.value
@@ -145,7 +146,7 @@ class _Rule:
 
     def _times(self, core: Expr, factors: Iterable[Expr]) -> Expr:
         for one in factors:
-            if isinstance(one, Literal) and one.value == -1:
+            if _is_sign(one):
                 core = self._pool.call("neg", core, dtype=core.dtype)
             else:
                 core = self._pool.call("mul", core, one, dtype=core.dtype)
@@ -218,6 +219,10 @@ def _reciprocal(factor: _Factor) -> _Factor:
     one, divisor = value.operands
     is_one = isinstance(one, Literal) and one.value == 1
     return _Factor(divisor, divides=True) if is_one else factor
+
+
+def _is_sign(expr: Expr) -> bool:
+    return isinstance(expr, Literal) and expr.value == -1
 
 
 def _divides(expr: Expr) -> bool:
