@@ -168,10 +168,15 @@ def _rotated(work: Array, vectors: Array, i: int, j: int) -> bool:
     sine = tangent * cosine
     for matrix in (work, vectors):
         first, second = matrix[:, i].copy(), matrix[:, j].copy()
-        matrix[:, i], matrix[:, j] = cosine * first - sine * second, sine * first + cosine * second
+        matrix[:, i], matrix[:, j] = _turned(first, second, cosine, sine)
     first, second = work[i].copy(), work[j].copy()
-    work[i], work[j] = cosine * first - sine * second, sine * first + cosine * second
+    work[i], work[j] = _turned(first, second, cosine, sine)
     return True
+
+
+def _turned(first: Array, second: Array, cosine: Any, sine: Any) -> tuple[Array, Array]:
+    """Two rows in a plane, turned.  Arrays come first: mpmath prints what it cannot convert."""
+    return first * cosine - second * sine, first * sine + second * cosine
 
 
 def _each(matrices: Array) -> Iterator[tuple[int, ...]]:
@@ -197,5 +202,5 @@ def _eliminate(matrix: Array, right: Array) -> tuple[Array, Any]:
         work[column] = work[column] / work[column, column]
         for row in range(size):
             if row != column:
-                work[row] = work[row] - work[row, column] * work[column]
+                work[row] = work[row] - work[column] * work[row, column]
     return work[:, size:], determinant

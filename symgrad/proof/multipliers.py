@@ -11,6 +11,7 @@ from functools import reduce
 from operator import mul, truediv
 
 from symgrad.ir.graph import Node, ancestors
+from symgrad.ops.movement import bare
 from symgrad.ops.record import get
 from symgrad.proof.judge.protocol import is_zero
 
@@ -24,12 +25,11 @@ def multiplier(gradient: Node, weight: Node, given: Node) -> Node | None:
 
 
 def _is_elementwise(node: Node, given: Node) -> bool:
-    """Is each element computed from one element of ``given``, and from numbers?"""
+    """Is each element computed from one element of ``given``, and from what is constant in it?"""
     below = ancestors([node])
     moving = {given}
     for one in below:
-        alien = one.op == "input" and one.rank and one != given
-        if alien or (one.op == "draw" and one.shape != given.shape):
+        if one.op == "draw" and one.shape != given.shape:
             return False
         if any(arg in moving for arg in one.args):
             moving.add(one)
@@ -95,7 +95,14 @@ class _Factor:
 
 
 def integral(node: Node, given: Node) -> Node | None:
-    """What a node is the derivative of: a sum of numbers times ``exp(-(given - b) ** 2 / d)``."""
+    """What a node is the derivative of.
+
+    A sum of numbers times ``exp(-(given - b) ** 2 / d)``, or times the slope of a tanh, a sigmoid,
+    an arc tangent or a softsign of ``t * given``, for any t that does not depend on the input.
+    """
+    known = _of_slope(node, given)
+    if known is not None:
+        return known
     moving = [place for place, arg in enumerate(node.args) if given in ancestors([arg])]
     inner = [integral(node.args[place], given) for place in moving] if node.op != "exp" else []
     if None in inner or not moving or node.shape != given.shape:
@@ -153,3 +160,115 @@ def _scaled(node: Node, given: Node) -> tuple[Node, list[Node], list[Node], bool
         (up if node.op == "mul" else down).append(number)
         node = node.args[1 - free[0]]
     return node, up, down, negative
+
+
+def _of_slope(node: Node, given: Node) -> Node | None:
+    """The integral of ``k * f'(t * given)`` for a known f: ``k / t * f(t * given)``."""
+    above, below = _factors(node)
+    moving, under = ([one for one in part if given in ancestors([one])] for part in (above, below))
+    known = _primitive(moving, under)
+    if known is None:
+        return None
+    (name, argument), graph = known, given.graph
+    inner, up, down, negative = _scaled(argument, given)
+    if inner is not given:
+        return None
+    above, below = [one for one in above if one not in moving], [*below]
+    below = [one for one in below if one not in under]
+    for scale, same, other in ((up, above, below), (down, below, above)):
+        for one in scale:
+            found = next((it for it in same if _origin(it) is _origin(one)), None)
+            if found is None:
+                other.append(graph.expand(one, given.shape))
+            else:
+                same.remove(found)
+    whole = graph.apply(name, argument) if name != "softsign" else argument / (
+        graph.apply("abs", argument) + 1
+    )  # fmt: skip
+    for one in above:
+        whole = one * whole if literal(one) != 1 else whole
+    for one in below:
+        whole = whole / one
+    return -whole if negative else whole
+
+
+def _factors(node: Node) -> tuple[list[Node], list[Node]]:
+    """What a node is a product of, and what it is divided by; what is spread as it was."""
+    above, below = list[Node](), list[Node]()
+    todo = [(node, True)]
+    while todo:
+        one, up = todo.pop()
+        if one.op == "mul":
+            todo += [(arg, up) for arg in one.args]
+        elif one.op == "div":
+            todo += [(one.args[0], up), (one.args[1], not up)]
+        elif one.op == "reciprocal":
+            todo.append((one.args[0], not up))
+        elif one.op in ("expand", "reshape") and one.args[0].op in ("mul", "div"):
+            inner = one.args[0]
+            spread = [one.graph.apply(one.op, arg, **one.attributes) for arg in inner.args]
+            todo.append((one.graph.apply(inner.op, *spread), up))
+        else:
+            (above if up else below).append(_bare(one))
+    return above, below
+
+
+def _primitive(above: list[Node], below: list[Node]) -> tuple[str, Node] | None:
+    """The name and the argument of the function whose slope it is."""
+    if len(above) == 1 and not below:
+        square = _less_one(above[0])
+        base = None if square is None else _squared(square)
+        return ("tanh", base.args[0]) if base is not None and base.op == "tanh" else None
+    if len(above) == 2 and not below:
+        for one, other in (above, above[::-1]):
+            if one.op == "sigmoid" and _less_one(other) is one:
+                return "sigmoid", one.args[0]
+    if not above and len(below) in (1, 2):
+        roots = below if len(below) == 2 and below[0] is below[1] else [_squared(below[0])]
+        inner = None if roots[0] is None else _more_than_one(roots[0])
+        if inner is not None and inner.op == "abs":
+            return "softsign", inner.args[0]
+        square = _more_than_one(below[0]) if len(below) == 1 else None
+        base = None if square is None else _squared(square)
+        return None if base is None else ("atan", base)
+    return None
+
+
+def _squared(node: Node) -> Node | None:
+    """What is squared, however it is written."""
+    if node.op == "square" or (node.op == "mul" and node.args[0] is node.args[1]):
+        return node.args[0]
+    return node.args[0] if node.op == "pow" and literal(node.args[1]) == 2 else None
+
+
+def _less_one(node: Node) -> Node | None:
+    """What is subtracted from 1."""
+    return node.args[1] if node.op == "sub" and literal(node.args[0]) == 1 else None
+
+
+def _more_than_one(node: Node) -> Node | None:
+    """What is added to 1."""
+    if node.op != "add":
+        return None
+    pairs = node.args, node.args[::-1]
+    return next((one for one, other in pairs if literal(other) == 1), None)
+
+
+def _origin(node: Node) -> Node:
+    """What is spread along axes."""
+    while node.op in ("expand", "reshape"):
+        node = node.args[0]
+    return node
+
+
+def _bare(node: Node) -> Node:
+    while node.op == "expand" and literal(node) is not None:
+        node = node.args[0]
+    return node
+
+
+def literal(node: Node) -> float | None:
+    """The number that a node is everywhere."""
+    node = bare(node)
+    value = node.attributes["value"].value if node.op == "constant" else None
+    return float(value) if isinstance(value, (int, float)) else None

@@ -98,3 +98,67 @@ class BothSigns(Function):
 
 def test_infinities_of_both_signs_are_no_proof() -> None:
     assert sg.verify(BothSigns, "n", "bool[n]", suggest=False).verdict != sg.PROVED
+
+
+class Squared(Function):
+    """What is infinite is multiplied with itself; where it is 0 is said once."""
+
+    factor = -1.0
+
+    @classmethod
+    def forward(cls, ctx: Any, x: Any, mask: Any) -> Any:
+        y = x.masked_fill(mask, INFINITY)
+        ctx.save_for_backward(y)
+        return (1 / y).sum()
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        (y,) = ctx.saved_tensors
+        return cls.factor * g / (y * y), None
+
+
+class Compared(Squared):
+    """The mask is computed of what it masks."""
+
+    @classmethod
+    def forward(cls, ctx: Any, x: Any, mask: Any) -> Any:
+        y = x.masked_fill(x > 1, INFINITY)
+        ctx.save_for_backward(y)
+        return (1 / y).sum()
+
+
+@pytest.mark.parametrize(
+    ("function", "where"), [(Squared, "x == 0 and not mask"), (Compared, "x == 0 and x <= 1")]
+)
+def test_what_is_infinite_is_squared(function: Any, where: str) -> None:
+    report = sg.verify(function, "n", "bool[n]", suggest=False)
+    assert report.verdict == sg.PROVED, str(report)
+    found = [one for one in report.inputs["x"].conditions if one.kind == "nonzero"]
+    assert [one.text for one in found] == [where]
+    x, mask = sg.tensor([0.0, 0.0, 2.0]), sg.tensor([True, False, False])
+    inside = eval(found[0].code, {"x": x, "mask": mask, "sg": sg})
+    assert inside.tolist() == [function is Compared, True, False]
+    wrong = type("Wrong", (function,), {"factor": 1.0})
+    assert sg.verify(wrong, "n", "bool[n]", suggest=False).verdict == sg.REFUTED
+
+
+class Apart(Function):
+    """An infinity less itself, or divided by itself, is no number."""
+
+    value = staticmethod(lambda z: z - z)
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, mask: Any) -> Any:
+        ctx.save_for_backward(x, mask)
+        return torch.where(mask, 0, x)
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        x, mask = ctx.saved_tensors
+        return torch.where(mask, 0, g) + cls.value(x.masked_fill(mask, INFINITY)), None
+
+
+@pytest.mark.parametrize("value", [lambda z: z - z, lambda z: z / z - 1, lambda z: 0 * z * z])
+def test_infinities_do_not_cancel(value: Any) -> None:
+    wrong = type("Wrong", (Apart,), {"value": staticmethod(value)})
+    assert sg.verify(wrong, "n", "bool[n]", suggest=False).verdict == sg.REFUTED

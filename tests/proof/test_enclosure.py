@@ -255,3 +255,12 @@ def test_a_ball_around_zero_is_shown_as_zero() -> None:
     texts = shown(fmpq(-3, 10), arb(1e-30, 1e-60))
     assert texts is not None
     assert texts.true == "1e-30"
+
+
+def test_an_element_less_itself_is_nothing() -> None:
+    one, other = (Jet(arb(2).sqrt(), arb(1)) for _ in range(2))
+    assert (one - one).v == 0
+    assert (one - one).d is None
+    assert not (one - other).v.is_exact()
+    far = Jet(balls.INFINITY)
+    assert math.isnan((far - far).v)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from symgrad.proof.normal.atoms import Undecided
 from symgrad.proof.normal.facts import POSITIVE_INTERVAL, Facts
 from tests.proof.normal_terms import Standard, Term
 
@@ -79,3 +82,25 @@ def test_of_two_conditions_both_may_fail() -> None:
         assert below * above != below + above - 1, str(other.poly.terms)
     shifted = a.compare(2 * p - a.x, "gt", 0) * a.compare(a.x - 3 * p, "gt", 0)
     assert shifted == 0
+
+
+def test_infinities_beside_conditions_are_multiplied_piece_by_piece() -> None:
+    """[rule: minus-infinity]."""
+    a = Masked()
+    far = a.where(a.mask(a.i), a.infinity(), a.at("v", a.i))
+    assert far * far == a.where(a.mask(a.i), a.infinity(), a.at("v", a.i) * a.at("v", a.i))
+    assert far * -far != far * far
+    scaled = far * a.exp(a.at("w", a.i))
+    assert scaled == a.where(a.mask(a.i), a.infinity(), a.at("v", a.i) * a.exp(a.at("w", a.i)))
+    with pytest.raises(Undecided):
+        far * a.at("w", a.i)
+
+
+def test_the_first_of_the_greatest_is_not_masked() -> None:
+    """[rule: minus-infinity]."""
+    a = Masked()
+    first = a.argmax(a.j, a.masked(a.mask(a.i, a.j), a.v))
+    here = a.compare(a.j, "eq", first)
+    assert a.stage(here * (1 - a.mask(a.i, a.j))) is not None
+    assert a.stage(here * a.mask(a.i, a.j)) is None
+    assert a.stage(here * (1 - a.leaf("other", a.i, a.j, sort="bool"))) is None

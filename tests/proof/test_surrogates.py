@@ -1054,6 +1054,41 @@ def test_sums_of_bells_are_integrated(name: str) -> None:
     assert bool(found.declaration) is known
 
 
+CURVES: dict[str, tuple[Any, str]] = {
+    "tanh": (
+        lambda x, k, t: k * t * (1 - sg.tanh(x * t) ** 2),
+        "is the derivative of `k * (x * t).tanh()` in place of forward",
+    ),
+    "tanh, not scaled": (lambda x, k, t: k * (1 - sg.tanh(x * t) ** 2), "(x * t).tanh() / t"),
+    "sigmoid": (
+        lambda x, k, t: k * sg.sigmoid(t * x) * (1 - sg.sigmoid(t * x)), "(t * x).sigmoid() / t"
+    ),
+    "arc tangent": (lambda x, k, t: k / (1 + (t * x) ** 2), "(t * x).atan() / t"),
+    "softsign": (lambda x, k, t: k * t / (1 + (t * x).abs()) ** 2, "t * x / ((t * x).abs() + 1)"),
+    "neither": (lambda x, k, t: k * (1 - sg.tanh(x * t) ** 4), "it multiplies by"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CURVES)
+@pytest.mark.parametrize("shape", ["n", "1"])
+def test_curves_with_widths_that_are_tensors_are_integrated(name: str, shape: str) -> None:
+    slope, said = CURVES[name]
+
+    class Curve(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, k: Any, t: Any) -> Any:
+            ctx.save_for_backward(x, k, t)
+            return heaviside(x)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * slope(*ctx.saved_tensors), None, None
+
+    report = sg.verify(Curve, "n", shape, shape, assume={"t": "positive"}, suggest=False)
+    assert report.verdict == sg.SURROGATE
+    assert said in report.inputs["x"].surrogate, report.inputs["x"].surrogate
+
+
 class Triangle(sg.Function):
     """The width of the window is an argument."""
 

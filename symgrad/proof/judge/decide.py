@@ -44,6 +44,7 @@ from symgrad.proof.judge.equality import (
     facts_of,
     with_ranks,
 )
+from symgrad.proof.judge.fills import filled
 from symgrad.proof.judge.goals import Goal
 from symgrad.proof.judge.matrices import prepared
 from symgrad.proof.judge.prove import Prover
@@ -184,6 +185,9 @@ def beside(judgements: Iterable[Judgement], printed: Collection[Condition] = ())
     return "; ".join(dict.fromkeys(found))
 
 
+_PROVED = Verdict.PROVED
+
+
 @dataclass
 class Evidence:
     """What was seen of one gradient: the points that agreed and those that did not."""
@@ -291,6 +295,9 @@ class _Decision:
             if doubtful:
                 self._reread(doubtful)
         self._prove(self._open())
+        for name in [name for name, one in self.found.items() if one.verdict is not _PROVED]:
+            with deadline.step(f"the gradient of {name} was proved with masks of -inf"):
+                self._prove_filled(name)
         if has_limits(self.subject):
             for name in [name for name, one in self.found.items() if one.counterexample]:
                 with deadline.step(f"the gradient of {name} was proved beyond a limit"):
@@ -624,16 +631,28 @@ class _Decision:
             self.found[name] = found
         return found is not None
 
+    def _prove_filled(self, name: str) -> None:
+        """Is it proved with -inf for the large negative numbers that mask logits?"""
+        read = filled(self.subject.changed([name]))
+        found = None if read is None else self._proved_of(read, name)
+        if found is not None:
+            self.found[name] = found
+
+    def _proved_of(self, subject: Subject, name: str) -> Judgement | None:
+        """The judgement of another subject, if a gradient is proved there."""
+        other = _Decision(subject, self.budget)
+        if not other._consult([name]):
+            other._prove(other._open())
+        found = other.found.get(name)
+        return found if found is not None and found.verdict is _PROVED else None
+
     def _prove_outside(self, name: str) -> None:
         """Is it proved outside of the regions that thresholds next to 0 leave?"""
         outside = outside_of_tiny(self.subject, name)
         if outside is None:
             return
-        other = _Decision(outside.subject, self.budget)
-        if not other._consult([name]):
-            other._prove(other._open())
-        found = other.found.get(name)
-        if found is not None and found.verdict is Verdict.PROVED:
+        found = self._proved_of(outside.subject, name)
+        if found is not None:
             said = (*outside.regions, *without_inside(found.conditions, outside.regions))
             self.found[name] = replace(found, conditions=tuple(dict.fromkeys(said)))
 

@@ -298,7 +298,7 @@ def condition_key(
     A power of one base stands for the base: they have one sign.  Raises NoSpelling where it would
     have more than ``most`` characters.
     """
-    return PolyText(leaves, most=most).of(_base(context, poly))
+    return PolyText(leaves, most=most).key(_base(context, poly))
 
 
 def condition_about(
@@ -306,7 +306,7 @@ def condition_about(
 ) -> str:  # fmt: skip
     """Equal for conditions that are one: the relation, the key and the extents of the indices."""
     text = PolyText(leaves)
-    key = text.of(_base(context, poly))
+    key = text.key(_base(context, poly))
     return f"{relation} {key} over {', '.join(text.extents())}"
 
 

@@ -76,6 +76,17 @@ def multiply(context: Proof, left: Poly, right: Poly) -> Poly:
     if context.factored and len(left.terms) > 1:
         left, right = condense(context, left), condense(context, right)
     context.spend(len(left.terms) * len(right.terms))
+    try:
+        return _multiplied_out(context, left, right)
+    except _InfiniteFactor:
+        return _infinite_product(context, left, right)
+
+
+class _InfiniteFactor(Undecided):
+    """An infinity is multiplied with something other than a condition."""
+
+
+def _multiplied_out(context: Proof, left: Poly, right: Poly) -> Poly:
     terms: dict[Monomial, Number] = {}
     rewritten: list[Poly] = []
     for first, factor in left.terms.items():
@@ -87,6 +98,35 @@ def multiply(context: Proof, left: Poly, right: Poly) -> Poly:
                 terms[product] = terms.get(product, 0) + factor * value
     result = Poly({m: exact(c) for m, c in terms.items() if c})
     return total([result, *rewritten]) if rewritten else result
+
+
+def _infinite_product(context: Proof, left: Poly, right: Poly) -> Poly:
+    """A product with an infinity that stands beside conditions: piece by piece.
+
+    It is infinite where both factors are, or the other one has a sign.  [rule: minus-infinity]
+    """
+    infinite = [m for poly in (left, right) for m in poly.terms if _is_infinite(m)]
+    conditions = {atom for monomial in infinite for atom, _ in monomial if atom.indicator}
+    if conditions:
+        atom = min(conditions, key=lambda one: (one.erased, one.key))
+        pieces = zip(*(by_condition(context, poly, atom) for poly in (left, right)), strict=True)
+        holds, fails = (multiply(context, *piece) for piece in pieces)
+        chosen = multiply(context, of_atom(atom), holds)
+        return chosen + multiply(context, ONE - of_atom(atom), fails)
+    sign = _sign(context, left) * _sign(context, right)
+    if not sign:
+        raise _InfiniteFactor("an infinity is multiplied with something other than a condition")
+    return of_atom(context.atom(kinds.INFINITY)).scaled(sign)
+
+
+def _sign(context: Proof, poly: Poly) -> int:
+    """1 or -1 where it is positive, or negative, everywhere; 0 where that is not known."""
+    for monomial, value in poly.terms.items():
+        if _is_infinite(monomial):
+            return 1 if value > 0 else -1
+    if is_positive(context, poly):
+        return 1
+    return -1 if is_positive(context, -poly) else 0
 
 
 def multiply_all(context: Proof, polys: Iterable[Poly]) -> Poly:
@@ -168,7 +208,7 @@ def _rewrite_atom(context: Proof, exponents: Exponents, atom: Atom) -> Poly | No
         return _rewrite_power(context, exponents, atom, exponent)
     elif atom.kind == kinds.INFINITY:
         if exponent != 1 or any(not a.indicator and a is not atom for a in exponents):
-            raise Undecided("an infinity is multiplied with something other than a condition")
+            raise _InfiniteFactor("an infinity is multiplied with something other than a condition")
     elif (
         atom.kind == kinds.FUNCTION
         and atom.data[0] == "sin"
@@ -1133,7 +1173,11 @@ def has_real_leaf(item: Any) -> bool:
 
 
 def _has_infinity(poly: Poly) -> bool:
-    return any(a.kind == kinds.INFINITY for m in poly.terms for a, _ in m)
+    return any(map(_is_infinite, poly.terms))
+
+
+def _is_infinite(monomial: Monomial) -> bool:
+    return any(atom.kind == kinds.INFINITY for atom, _ in monomial)
 
 
 def _infinite_positive(poly: Poly) -> Poly:

@@ -6,7 +6,7 @@ argmax atoms; [P > 0] by the first index of the greatest value.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 from symgrad.budgets import MOST_CONDITIONS
 from symgrad.proof.normal import atoms as kinds
@@ -18,6 +18,7 @@ from symgrad.proof.normal.algebra import (
     factor_sign,
     in_range,
     integer_nonnegative,
+    is_instance,
     is_integral,
     monomial_poly,
     multiply,
@@ -26,10 +27,10 @@ from symgrad.proof.normal.algebra import (
     visible_indicator,
     with_value,
 )
-from symgrad.proof.normal.atoms import Atom, Undecided
+from symgrad.proof.normal.atoms import Atom, Monomial, Number, Undecided
 from symgrad.proof.normal.context import Proof
 from symgrad.proof.normal.labels import Renamer
-from symgrad.proof.normal.poly import ONE, ZERO, Poly, magnitude, of_atom
+from symgrad.proof.normal.poly import ONE, ZERO, Poly, exact, magnitude, of_atom
 
 
 def maximum(context: Proof, binder: Atom, body: Poly) -> Poly:
@@ -102,6 +103,11 @@ def _masked(
         for atom, _ in monomial:
             if atom.indicator and binder not in atom.free:
                 pieces = by_condition(context, body, atom)
+                for piece, condition in zip(
+                    pieces, (of_atom(atom), ONE - of_atom(atom)), strict=True
+                ):
+                    if _of_infinity(piece).constant:
+                        context.memo.setdefault(_ROWS, {})[condition] = None
                 holds, fails = (function(context, binder, piece) for piece in pieces)
                 chosen = multiply(context, of_atom(atom), holds)
                 other = multiply(context, ONE - of_atom(atom), fails)
@@ -109,6 +115,52 @@ def _masked(
     if not _kept_somewhere(context, binder, coefficient):
         context.require("minus-infinity", "row", coefficient.plus(1))
     return None
+
+
+_ROWS = "rows that are masked throughout"
+
+
+def without_masked(context: Proof, poly: Poly) -> Poly:
+    """Without what stands beside a mask that cannot hold there.  [rule: minus-infinity].
+
+    Beside ``[i == argmax f]`` no condition holds that makes ``f(i)`` -inf: f is more somewhere,
+    which was recorded.  Where one masks a whole row, nothing is claimed, which is recorded here.
+    """
+    kept = dict[Monomial, Number]()
+    for monomial, value in poly.terms.items():
+        unmasked = _unmasked(context, monomial)
+        if unmasked is not None:
+            kept[unmasked] = kept.get(unmasked, 0) + value
+    return Poly({monomial: exact(value) for monomial, value in kept.items() if value})
+
+
+def _unmasked(context: Proof, monomial: Monomial) -> Monomial | None:
+    """A monomial without conditions that hold anyway; None where one does not hold."""
+    masks = [atom for atom, _ in monomial if atom.indicator]
+    for row in context.memo.get(_ROWS, ()):
+        if any(is_instance(context, row, of_atom(mask)) for mask in masks):
+            context.require("minus-infinity", "row", ONE - row)
+            return None
+    holding = set[Atom]()
+    for there in _greatest(context, masks):
+        for mask in masks:
+            for holds, piece in zip((True, False), by_condition(context, there, mask), strict=True):
+                coefficient = _of_infinity(piece).constant
+                if coefficient is not None and coefficient < 0:
+                    if holds:
+                        return None
+                    holding.add(mask)
+    return tuple((atom, exponent) for atom, exponent in monomial if atom not in holding)
+
+
+def _greatest(context: Proof, conditions: Sequence[Atom]) -> Iterator[Poly]:
+    """``f(i)`` for each ``[i == argmax f]`` whose f is -inf somewhere."""
+    for condition in conditions:
+        if condition.kind == kinds.EQUAL:
+            for place, _, index in condition.data[0].solved(kinds.ARGMAX):
+                binder, body = place.data
+                if _of_infinity(body).terms:
+                    yield substitute(context, body, {binder: index})
 
 
 def _of_infinity(body: Poly) -> Poly:

@@ -53,6 +53,7 @@ from symgrad.proof.normal.context import Obligation, Proof, Reading, Requirement
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.normal.from_expr import Conversion, Definitions, decide
 from symgrad.proof.normal.functions import common_angles
+from symgrad.proof.normal.maxima import without_masked
 from symgrad.proof.normal.poly import (
     ONE,
     ZERO,
@@ -876,4 +877,5 @@ _REWRITES: tuple[tuple[str, Callable[[Proof, Poly], Poly]], ...] = (
     ("boundary values", at_boundaries),
     ("greatest elements", at_first_greatest),
     ("delta propagation", propagate),
+    ("masked entries", without_masked),
 )

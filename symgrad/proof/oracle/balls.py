@@ -363,6 +363,8 @@ class Jet:
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Jet:
+        if other is self and type(self.v) is not float and arb(self.v).is_finite():
+            return Jet(ZERO)  # one element, whatever its value
         return self.__add__(-other)
 
     def __rsub__(self, other: Any) -> Jet:

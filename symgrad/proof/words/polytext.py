@@ -15,7 +15,7 @@ from typing import Any
 from symgrad.ir.graph import Node
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal.atoms import Atom, Monomial, Number
-from symgrad.proof.normal.poly import ZERO, Poly, all_atoms, direct_atoms, exact
+from symgrad.proof.normal.poly import ZERO, Poly, all_atoms, direct_atoms, exact, of_atom
 from symgrad.proof.report.records import Condition
 from symgrad.proof.scalars.bodies import PREFIX, op_of
 from symgrad.proof.words.code import ATOM, NoSpelling
@@ -58,8 +58,11 @@ class PolyText:
         A relation between elements at one and the same indices is one between tensors.
         """
         if relation == "row":
-            masked = PolyText(self.leaves, WORDS).of(poly)
-            return Condition(kind, f"every row has an entry that is not masked: {masked}")
+            kept = PolyText(self.leaves, WORDS)._truth(poly)
+            return Condition(kind, f"every row has an entry that is not masked: {kept}")
+        branch = _one_branch(poly) if relation == "==" else None
+        if branch is not None:
+            return self._beside(kind, *branch, remark)
         whole = self.whole(poly, relation)
         if whole is not None:
             with suppress(NoSpelling):
@@ -71,6 +74,47 @@ class PolyText:
         except NoSpelling:
             code, indices = "", ()
         return Condition(kind, text + _places(text, indices) + remark, code=code, indices=indices)
+
+    def _beside(self, kind: str, poly: Poly, side: Atom, holds: bool, remark: str) -> Condition:
+        """That something is 0 where a condition holds, or does not."""
+        compared = of_atom(side) if side.kind == kinds.LEAF else side.data[0]
+        bare = self._is_elementwise(poly + compared)
+
+        def said(style: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+            writer = PolyText(self.leaves, style)
+            zero, free = writer._related(poly, "==", bare=bare)
+            beside = writer._side(side, holds=holds, bare=bare)
+            if style == CODE:
+                joined = f"({zero}) & ({beside})" if bare else f"{zero} and {beside}"
+                return joined, writer._free(poly + compared)
+            return f"{zero} and {beside}", free
+
+        text, _ = said(WORDS)
+        try:
+            code, indices = said(CODE)
+        except NoSpelling:
+            code, indices = "", ()
+        return Condition(kind, text + remark, code=code, indices=() if bare else indices)
+
+    def _truth(self, poly: Poly) -> str:
+        """What is 0 or 1, as the condition that it is 1."""
+        opposite = (-poly).plus(1).atom
+        if opposite is None or not opposite.indicator:
+            return self.of(poly)
+        return self._side(opposite, holds=False, bare=False)
+
+    def _side(self, condition: Atom, *, holds: bool, bare: bool) -> str:
+        """A condition, or what is so where it does not hold."""
+        if condition.kind == kinds.POSITIVE:
+            compared: Poly = condition.data[0]
+            one, relation = (compared, ">") if holds else (-compared, ">=")
+            return self._related(one, relation, bare=bare)[0]
+        if condition.kind == kinds.EQUAL:
+            text, _ = self._related(condition.data[0], "==", bare=bare)
+            return text if holds else text.replace(" == ", " != ")
+        self._bare = bare
+        text = self._atom(condition)
+        return text if holds else f"~{text}" if bare and self.style == CODE else f"not {text}"
 
     def whole(self, poly: Poly, relation: str) -> tuple[Node, str, Fraction] | None:
         """A relation of each element of one cut node to a number; else None."""
@@ -88,9 +132,11 @@ class PolyText:
         indices = writer._free(left - right)
         return Condition(kind, text + _places(text, indices), code=text, indices=indices)
 
-    def _related(self, poly: Poly, relation: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    def _related(
+        self, poly: Poly, relation: str, *, bare: bool | None = None
+    ) -> tuple[str, tuple[tuple[str, str], ...]]:
         left, relation, right = _solved(poly, relation)
-        self._bare = self._is_elementwise(left)
+        self._bare = self._is_elementwise(left) if bare is None else bare
         return f"{self.of(left)} {relation} {decimal(right)}", self._free(left)
 
     def _free(self, poly: Poly) -> tuple[tuple[str, str], ...]:
@@ -130,10 +176,23 @@ class PolyText:
 
     def of(self, poly: Poly) -> str:
         """The polynomial on one line."""
-        if not poly.terms:
+        return self._joined(sorted(poly.terms.items(), key=_term_order))
+
+    def key(self, poly: Poly) -> str:
+        """The same in an order of terms that does not depend on the names of indices."""
+
+        def order(item: tuple[Monomial, Number]) -> tuple[bool, str]:
+            return item[1] < 0, PolyText(self.leaves)._monomial(item[0], 1)
+
+        if self._left is not None and len(poly.terms) > self._left:
+            raise NoSpelling("it is too long")
+        return self._joined(sorted(poly.terms.items(), key=order))
+
+    def _joined(self, terms: Sequence[tuple[Monomial, Number]]) -> str:
+        if not terms:
             return "0"
         text = ""
-        for monomial, value in sorted(poly.terms.items(), key=_term_order):
+        for monomial, value in terms:
             part = self._monomial(monomial, value if value >= 0 else -value)
             sign = ("-" if value < 0 else "") if not text else (" - " if value < 0 else " + ")
             text += sign + part
@@ -258,6 +317,36 @@ class PolyText:
             letter = _LETTERS[count % len(_LETTERS)]
             self._letters[atom] = letter + str(count // len(_LETTERS) or "")
         return self._letters[atom]
+
+
+def _one_branch(poly: Poly) -> tuple[Poly, Atom, bool] | None:
+    """What a polynomial is on one side of a condition, if it is another number than 0 elsewhere.
+
+    With the condition, and whether it holds there.  Of a power its base.
+    """
+    split = (kinds.POSITIVE, kinds.EQUAL, kinds.LEAF)
+    sides = {a for m in poly.terms for a, _ in m if a.indicator and a.kind in split}
+    for side in sorted(sides, key=lambda atom: (atom.erased, atom.key)):
+        fails, holds = dict[Monomial, Number](), dict[Monomial, Number]()
+        for monomial, value in poly.terms.items():
+            rest = tuple((a, e) for a, e in monomial if a is not side)
+            holds[rest] = holds.get(rest, 0) + value
+            if len(rest) == len(monomial):
+                fails[rest] = value
+        pieces = Poly({m: v for m, v in holds.items() if v}), Poly(fails)
+        for (here, elsewhere), so in zip((pieces, pieces[::-1]), (True, False), strict=True):
+            if here.constant is None and elsewhere.constant:
+                return _without_powers(here), side, so
+    return None
+
+
+def _without_powers(poly: Poly) -> Poly:
+    """A polynomial that is 0 where another one is: of a power its base."""
+    if len(poly.terms) != 1:
+        return poly
+    ((monomial, _),) = poly.terms.items()
+    plain = all(isinstance(e, int) and e > 0 for _, e in monomial)
+    return Poly({tuple((atom, 1) for atom, _ in monomial): 1}) if plain else poly
 
 
 def _places(text: str, indices: Sequence[tuple[str, str]]) -> str:
