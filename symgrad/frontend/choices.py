@@ -8,18 +8,23 @@ demanded, as what an operation raises without is.  Others that give the same nod
 mask selects nothing, ``where(mask, a, b)`` is b: what is given where it selects something, with
 False for the mask, may be what is given where it does not.  Ways that give something else are
 joined: ``where(answer, one, other)`` is what the program gives (``symgrad.frontend.ways``).
+
+A loop that waits for an answer has no last way.  It is traced for few rounds: what goes on is one
+way that is not judged, as one that raises is not, and that another is taken is demanded.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from symgrad.errors import (
     ControlFlowError,
+    Location,
     ShapeError,
     SpecError,
     SymgradError,
@@ -40,6 +45,9 @@ MOST_REPEATED = 1000
 """Answers on one way: a loop that waits for another answer to the same question does not end."""
 MOST_WAYS = 16
 """Ways through one program: each is a trace."""
+MOST_ROUNDS = 3
+"""Rounds of a loop that is traced for a few of them."""
+_OF_ROUNDS = f"line {{}} branches on at most {MOST_ROUNDS + 1} values, one a round of its loop"
 _OTHERWISE = (ControlFlowError, ShapeError, SpecError, UnsupportedOpError)
 """Errors that say themselves what is not possible."""
 _SAME = ("reshape", "expand", "detach")
@@ -59,12 +67,15 @@ def for_all_values(trace: Trace, asked: Sequence[Choice], *, joins: bool) -> Fun
     Raises what forward raises, and ControlFlowError where two ways differ that are not joined.
     """
     ways: list[Way] = []
-    for way in _ways(trace, asked):
+    for way in itertools.islice(_ways(trace, asked), MOST_WAYS + 1):
         ways.append(way)
         if len(ways) == 1 and not way.choices:
             return _only(way)
-        if len(ways) > MOST_WAYS:
-            return _beyond(ways, "too many masks are asked whether they select anything")
+        if joins and _is_endless(way):
+            ways = list(itertools.islice(_ways(trace, asked, _for_rounds), MOST_WAYS + 1))
+            break
+    if len(ways) > MOST_WAYS:
+        return _beyond(ways, "too many masks are asked whether they select anything")
     if not _is_tree(ways):
         return _beyond(ways, "it asks something else when it is traced again")
     if all(way.raises or way.case is None for way in ways):  # in backward, whatever is answered
@@ -109,7 +120,37 @@ def _together(case: FunctionCase, others: Sequence[FunctionCase]) -> FunctionCas
     )
 
 
-def _ways(trace: Trace, asked: Sequence[Choice]) -> Iterator[Way]:
+def _is_endless(way: Way) -> bool:
+    """Did it end since it asked too often, and one line in more rounds than are traced?"""
+    often = isinstance(way.error, ControlFlowError) and len(way.choices) == MOST_CHOICES
+    return often and not way.raises and _rounds_end(way.choices) is not None
+
+
+def _rounds_end(choices: Sequence[Choice]) -> int | None:
+    """The number of answers after which a loop goes on that was in as many rounds as are traced."""
+    places: Counter[Location | None] = Counter()
+    for number, one in enumerate(choices):
+        if places[one.location] > MOST_ROUNDS:
+            return number
+        places[one.location] += 1
+    return None
+
+
+def _for_rounds(way: Way) -> Way:
+    """The way; one on which a loop goes on is none that is judged."""
+    end = _rounds_end(way.choices)
+    if end is None:
+        return way
+    error = ControlFlowError(
+        f"Python cannot branch on a tensor here in more than {MOST_ROUNDS} rounds of a loop",
+        location=way.choices[end - 1].location,
+    )
+    return Way(way.choices[:end], None, error, True)
+
+
+def _ways(
+    trace: Trace, asked: Sequence[Choice], shortened: Callable[[Way], Way] = lambda way: way
+) -> Iterator[Way]:
     """Every way through the program, by its answers: yes before no, the last question first."""
     todo: list[Answers] = [()]
     while todo:
@@ -121,7 +162,7 @@ def _ways(trace: Trace, asked: Sequence[Choice]) -> Iterator[Way]:
         except SymgradError as raised:
             error = raised
         raises = error is not None and is_raised(error.__cause__ or error)
-        way = Way(tuple(asked), case, error, raises)
+        way = shortened(Way(tuple(asked), case, error, raises))
         todo += [(*way.answers[:at], False) for at in range(len(given), len(way.choices))]
         yield way
 
@@ -215,8 +256,11 @@ def _demanded(case: FunctionCase, ways: Sequence[Way]) -> Iterator[Demanded]:
     for clause in _clauses(known_here, 0) or []:
         parts = [_parts(one.node, one.holds) for one in clause]
         found = parts[0] if len(parts) == 1 else [_any_of(parts)]
+        where = clause[-1].location
+        is_loop = [one.location for one in clause].count(where) > MOST_ROUNDS
+        said = _OF_ROUNDS.format(where.line) if where and is_loop else ""
         for node in found:
-            yield Demanded(*truth(node), clause[-1].location)
+            yield Demanded(*truth(node), where, said=said)
     known = set(case.demanded)
     for way in ways:
         if way.case is not None and way.case is not case and not way.raises:

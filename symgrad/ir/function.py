@@ -202,6 +202,7 @@ class Demanded:
     """What an operation raises without: ``low <= node < high``, or that no element is ``apart``.
 
     ``wished``: nothing raises without it, but a counterexample at which it holds says more.
+    ``said``: in words, where the node would say less.
     """
 
     node: Node
@@ -210,6 +211,7 @@ class Demanded:
     apart: int | None
     location: Location | None
     wished: bool = False
+    said: str = ""
 
 
 @dataclass(frozen=True)

@@ -374,12 +374,17 @@ class Shrunk(Bounded):
         return x * x if x.sum() > 0 else x.sum()
 
 
-@pytest.mark.parametrize("function", [Shrunk, Halved])
-def test_what_gives_no_one_result_is_refused_with_its_line(function: Any) -> None:
+def test_what_gives_no_one_result_is_refused_with_its_line() -> None:
     with pytest.raises(ControlFlowError, match="cannot branch on a tensor") as error:
-        sg.verify(function, "n", suggest=False)
+        sg.verify(Shrunk, "n", suggest=False)
     assert error.value.location is not None
     assert error.value.location.function == "forward"
+
+
+def test_a_loop_that_ends_by_a_value_is_judged_for_few_rounds() -> None:
+    report = sg.verify(Halved, "n", suggest=False)
+    assert report.verdict == sg.REFUTED
+    assert "one a round of its loop" in str(report)
 
 
 def test_what_handles_the_error_is_judged() -> None:

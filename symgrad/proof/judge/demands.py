@@ -115,6 +115,10 @@ class Raised:
         if known is False or vanishes(subject, node.graph.apply("cast", node, dtype=float64)):
             self.reason = f"it raises for all inputs{_line(one)}"
             return
+        if one.said:
+            self._add(case, [Condition("index", one.said)])
+            self._asked.append((node, one.said))
+            return
         try:
             said = spelled(_of_all(node), 0)
         except NoSpelling:
