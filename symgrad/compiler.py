@@ -471,13 +471,17 @@ def _numbers_of_tensors(judged: Sequence[Request]) -> Sequence[Condition]:
     from symgrad.proof.report.records import Condition
 
     name = starred_name(judged[0].function)
+    held = [
+        Condition("asked", f"{one} is a list of {len(leaves)} tensors")
+        for one, leaves in judged[0].cls.symgrad_leaves.items()
+    ]
     if not name:
-        return []
+        return held
     numbers = sorted({
         sum(is_one_of(argument.name, name) for argument in one.arguments) for one in judged
     })  # fmt: skip
     told = "is 1 tensor" if numbers == [1] else f"are {either(map(str, numbers))} tensors"
-    return [Condition("asked", f"*{name} {told}")]
+    return [*held, Condition("asked", f"*{name} {told}")]
 
 
 def _beside(

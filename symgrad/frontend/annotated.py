@@ -91,6 +91,7 @@ class Items(NamedTuple):
     types: frozenset[Any]
     number: int | None
     optional: bool
+    is_tuple: bool = False
 
     @property
     def are_numbers(self) -> bool:
@@ -117,7 +118,7 @@ def items_of(function: AnyFunction, parameter: Parameter) -> Items | None:
         return None
     kinds = [one for one in parts if one is not ...]
     return Items(frozenset(kinds), len(kinds) if kinds == [*parts] and origin is tuple else None,
-                 optional)  # fmt: skip
+                 optional, origin is tuple)  # fmt: skip
 
 
 class _Unknown(Exception):

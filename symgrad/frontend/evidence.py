@@ -23,7 +23,7 @@ import inspect
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
@@ -77,20 +77,28 @@ def parameters(function: AnyFunction) -> list[Parameter]:
 
 @cache
 def _taken_apart(forward: Callable[..., Any], name: str) -> tuple[str, ...]:
-    """The names that forward begins by giving what ``*args`` holds: ``x, ctx.eps = args``."""
+    """The names that forward begins by giving what ``*args`` holds: ``x, ctx.eps = args``.
+
+    What it gives the rest of them comes next: ``x, *rest = args`` and ``w, eps = rest``.
+    """
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(forward)))
     except (OSError, TypeError, SyntaxError):
         return ()
-    body = getattr(tree.body[0], "body", [])
-    first = next((one for one in body if not _is_text(one)), None)
-    if not isinstance(first, ast.Assign) or len(first.targets) != 1:
-        return ()
-    target, value = first.targets[0], first.value
-    if not isinstance(target, ast.Tuple) or getattr(value, "id", "") != name:
-        return ()
-    names = [getattr(one, "id", getattr(one, "attr", "")) for one in target.elts]
-    return tuple(names) if all(names) and len({*names}) == len(names) else ()
+    found: list[str] = []
+    for one in getattr(tree.body[0], "body", []):
+        if _is_text(one):
+            continue
+        target = one.targets[0] if isinstance(one, ast.Assign) and len(one.targets) == 1 else None
+        if not isinstance(target, (ast.Tuple, ast.List)) or _text(one.value) != name:
+            return ()
+        *parts, last = target.elts
+        found += map(_own_name, parts)
+        if not isinstance(last, ast.Starred):
+            found.append(_own_name(last))
+            return tuple(found) if all(found) and len({*found}) == len(found) else ()
+        name = _text(last.value)
+    return ()
 
 
 def _is_text(statement: ast.stmt) -> bool:
@@ -222,9 +230,42 @@ def listed(function: AnyFunction) -> tuple[str, ...]:
             indices |= _indices(node)
             found |= {_text(one) for one in node.args[:1] if _called(node) in _JOINING}
     found |= {apart.get(name, "") for name in saved_names(function) - indices}
-    found |= _returned_items(tree, [one.name for one in parameters(function)])
-    found &= _without_gradient(function, tree) - indices
+    names = [one.name for one in parameters(function)]
+    found |= _returned_items(tree, names) | _with_tensors(tree, names)
+    found &= _without_gradient(function, tree, first=True) - indices
     return tuple(one.name for one in parameters(function) if one.name in found)
+
+
+def _with_tensors(tree: ast.AST, names: Sequence[str]) -> set[str]:
+    """The arguments of whose items a loop asks what tensors alone are asked: ``m.t()``."""
+    own = {**_kept_attributes(tree, names), **{name: name for name in names}}
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        loops = [node] if isinstance(node, ast.For) else getattr(node, "generators", [])
+        asked = {
+            one.value.id for one in ast.walk(node) if loops
+            if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name)
+        }  # fmt: skip
+        for loop in loops:
+            for target, value in _in_turn(loop.target, loop.iter):
+                if _text(target) in asked and _text(value) in own:
+                    found.add(own[_text(value)])
+    return found
+
+
+def _in_turn(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What loops over what: both of ``for a, b in zip(xs, ys)``."""
+    name = _called(value) if isinstance(value, ast.Call) else ""
+    parts = getattr(target, "elts", [])
+    args = value.args if isinstance(value, ast.Call) else []
+    if name == "zip" and len(parts) == len(args):
+        yield from zip(parts, args, strict=True)
+    elif name == "enumerate" and len(parts) == 2 and args:
+        yield from _in_turn(parts[1], args[0])
+    elif name in ("reversed", "list", "tuple") and args:
+        yield from _in_turn(target, args[0])
+    elif not name:
+        yield target, value
 
 
 def _returned_items(tree: ast.AST, names: Sequence[str]) -> set[str]:
@@ -353,13 +394,30 @@ _ALONG_AXES = (
 """Operations whose plain integers are axes."""
 
 
+def as_written(function: AnyFunction) -> AnyFunction:
+    """The Function with the arguments that its source has, where another one stands for it."""
+    return class_of(function).symgrad_written or function
+
+
 def evidence_of(function: AnyFunction) -> dict[str, Evidence]:
     """``number``, ``flag`` or ``index`` for names that are used as such; a rank where it shows.
 
     Texts that are asked for are these texts.  A negative number counts the items of a tuple.
     """
-    tree = syntax_of(function)
-    arguments = {one.name for one in parameters(function)}
+    function = as_written(function)
+    tree, named = syntax_of(function), parameters(function)
+    return evidence_in(tree, named, _without_gradient(function, tree))
+
+
+def evidence_in(
+    tree: ast.Module, named: Sequence[Parameter], without: Collection[str]
+) -> dict[str, Evidence]:  # fmt: skip
+    """The same of a tree, and of the parameters that its names are.
+
+    ``without``: those for which backward returns None.
+    """
+    arguments = {one.name for one in named}
+    attributes = _kept_attributes(tree, [one.name for one in named])
     kept: set[str] = set()
     beside: set[str] = set()
     saved: set[str] = set()
@@ -382,7 +440,7 @@ def evidence_of(function: AnyFunction) -> dict[str, Evidence]:
         elif isinstance(node, ast.Slice):
             used.counts |= _bounds(node)
         elif isinstance(node, (ast.If, ast.IfExp)):
-            asked |= _names(node.test)
+            asked |= _names(node.test) | _asked_attributes(node.test, attributes)
         elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "save_for_backward":
             saved.update(*(_names(argument) for argument in node.args))
         elif isinstance(node, ast.Call):
@@ -390,13 +448,12 @@ def evidence_of(function: AnyFunction) -> dict[str, Evidence]:
             ranks |= _under_windows(node) | _under_letters(node)
     used.tensors |= {name for mask in used.tensors & {*used.masks} for name in used.masks[mask]}
     flags = dict.fromkeys(sorted(asked - saved), "flag")
-    named = parameters(function)
     used.tensors |= {one.name for one in named if is_stated_tensor(one)}
     known = _by_name(tree, [one.name for one in named])
     unclear = _unclear(used.operands, named, known)
     saved |= beside & unclear  # ctx.kept = label, probabilities
     numbers: dict[str, Evidence] = dict.fromkeys(sorted(kept - saved), "number")
-    none = _without_gradient(function, tree) - used.tensors - unclear
+    none = {*without} - used.tensors - unclear
     plain: dict[str, Evidence] = dict.fromkeys(sorted(none), "number")
     own = used.plain(saved | indices | (unclear - _kept(tree, known)))
     rows = _rows(tree, indices) & arguments
@@ -413,6 +470,13 @@ def evidence_of(function: AnyFunction) -> dict[str, Evidence]:
     own |= {name: kind for name, kind in items.items() if name not in {*ranks, *used.optional}}
     texts = _texts(tree, [one.name for one in named])
     return {**with_axes, **plain, **indexed, **numbers, **flags, **own, **ranks, **texts}
+
+
+def _asked_attributes(test: ast.expr, attributes: Mapping[str, str]) -> set[str]:
+    """The arguments that are asked for as attributes of ctx: ``not ctx.detach``."""
+    parts = test.values if isinstance(test, ast.BoolOp) else [test]
+    bare = [one.operand if isinstance(one, ast.UnaryOp) else one for one in parts]
+    return {attributes[text] for one in bare if (text := _text(one)) in attributes}
 
 
 def _unclear(
@@ -561,18 +625,43 @@ class _Uses:
             self.tensors |= _names(node.args[0]) if module in _TENSOR_MODULES else set()
         if name.rstrip("_") in _ARITHMETIC:
             self.operands.update(*map(_names, node.args))
+        self._by_position(name, node)
+        self._by_keyword(node)
+        for one in node.args if name in ("to", "type") else ():
+            for kind in ("dtype", "device"):
+                self.kinds |= {word: kind for word in _names(one) if kind in word.lower()}
+
+    def _by_keyword(self, node: ast.Call) -> None:
         for keyword in node.keywords:
             if keyword.arg in ("dim", "axis", "dims"):
                 self.axes |= _names(keyword.value)
+            elif keyword.arg in _TRUTHS:
+                self.kinds |= dict.fromkeys(_names(keyword.value), "switch")
             elif keyword.arg == "ignore_index":
                 self.labels |= _names(keyword.value)
             elif keyword.arg == "label_smoothing":
                 self.shares |= _names(keyword.value)
             elif keyword.arg in ("dtype", "device"):
                 self.kinds |= dict.fromkeys(_names(keyword.value), keyword.arg)
-        for one in node.args if name in ("to", "type") else ():
-            for kind in ("dtype", "device"):
-                self.kinds |= {word: kind for word in _names(one) if kind in word.lower()}
+
+    def _by_position(self, name: str, node: ast.Call) -> None:
+        """What follows the tensor: axes of ``x.sum(dims)``, sizes of ``x.view(shape)``."""
+        of_module = isinstance(node.func, ast.Name) or (
+            isinstance(node.func, ast.Attribute) and _text(node.func.value) in _TENSOR_MODULES
+        )
+        behind = [one.value if isinstance(one, ast.Starred) else one for one in node.args]
+        behind = behind[1:] if of_module else behind
+        own = _own_name(behind[0]) if behind else ""
+        if not own:
+            return
+        if name in _OVER_AXES:
+            self.axes.add(own)
+        elif name in ("flip", "roll"):
+            self.kinds[_own_name(behind[-1])] = "items"
+        elif name == "pad":
+            self.items[own] = max(self.items.get(own, 0), 2)
+        elif name in _INTO_SHAPES and _SHAPES.search(own):
+            self.kinds[own] = "sizes"
 
 
 def _compared(node: ast.expr) -> set[str]:
@@ -593,6 +682,23 @@ _OF_SIZES = (
     "pixel_shuffle",
 )  # fmt: skip
 """Functions that take sizes: none of them is negative, or 0, as a rule."""
+_TRUTHS = (
+    "keepdim", "keepdims", "requires_grad", "inplace", "training", "unbiased", "largest", "sorted",
+    "descending", "non_blocking", "align_corners", "ceil_mode", "count_include_pad", "upper",
+    "left", "stable", "recompute_scale_factor", "right", "log_target", "as_tuple",
+)  # fmt: skip
+"""Keywords of torch's that are True or False."""
+_OVER_AXES = ("sum", "mean", "amax", "amin", "prod", "std", "var", "logsumexp", "softmax",
+              "log_softmax", "argmax", "argmin", "norm", "cumsum", "squeeze", "unsqueeze",
+              "nansum", "all", "any")  # fmt: skip
+"""Operations whose first argument after the tensor is an axis, or several."""
+_INTO_SHAPES = (
+    "view", "reshape", "expand", "broadcast_to", "sum_to_size", "zeros", "ones", "empty", "full",
+    "new_zeros", "new_ones", "new_empty", "new_full", "layer_norm", "rms_norm", "unflatten",
+)  # fmt: skip
+"""Operations that take a shape as one argument."""
+_SHAPES = re.compile(r"(^|_)(shapes?|sizes)$")
+"""Names of what is a shape, where an operation takes one or the first of its sizes."""
 _OF_TENSORS = (
     "maximum", "minimum", "fmax", "fmin", "matmul", "mm", "bmm", "mv", "dot", "outer", "einsum",
     "linear", "bilinear", "cat", "stack", "logaddexp", "atan2", "hypot", "baddbmm", "addmm",
@@ -648,8 +754,13 @@ def _under_letters(call: ast.Call) -> dict[str, int]:
     }
 
 
-def _without_gradient(function: AnyFunction, tree: ast.AST) -> set[str]:
-    """The arguments but the first for which every return of backward has a literal None."""
+def _without_gradient(
+    function: AnyFunction, tree: ast.AST, *, first: bool = False
+) -> set[str]:  # fmt: skip
+    """The arguments for which every return of backward has a literal None.
+
+    The first is left out, but with ``first``.
+    """
     names = [one.name for one in parameters(function)
              if one.kind is Parameter.POSITIONAL_OR_KEYWORD]  # fmt: skip
     found: set[str] | None = None
@@ -657,12 +768,13 @@ def _without_gradient(function: AnyFunction, tree: ast.AST) -> set[str]:
         if isinstance(node, ast.FunctionDef) and node.name == "backward":
             for one in ast.walk(node):
                 if isinstance(one, ast.Return):
-                    first = one.value
-                    while isinstance(first, ast.BinOp):  # (None, None) + gradients
-                        first = first.left
-                    parts = first.elts if isinstance(first, ast.Tuple) else []
+                    whole = one.value
+                    while isinstance(whole, ast.BinOp):  # (None, None) + gradients
+                        whole = whole.left
+                    parts = whole.elts if isinstance(whole, ast.Tuple) else []
+                    start = 0 if first else 1
                     none = {
-                        name for name, part in zip(names[1:], parts[1:], strict=False)
+                        name for name, part in zip(names[start:], parts[start:], strict=False)
                         if isinstance(part, ast.Constant) and part.value is None
                     }  # fmt: skip
                     found = none if found is None else found & none

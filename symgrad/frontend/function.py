@@ -21,7 +21,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import CodeType
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from symgrad.budgets import KEPT_DEPTH
 from symgrad.errors import Location, ProtocolError, SpecError, counted
@@ -269,6 +269,8 @@ class Function(Context):
     """
 
     symgrad_guest: Guest | None = None
+    symgrad_leaves: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    symgrad_written: ClassVar[type[Function] | None] = None
     symgrad_cuts = False
     """Is what its forward detaches a constant for whoever differentiates it?"""
     symgrad_unwritten: str = ""

@@ -15,7 +15,7 @@ A question is treated in one of three ways.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -380,6 +380,10 @@ class NeedsInputGrad(tuple[bool, ...]):
         found = super().__new__(cls, map(bool, wanted))
         found._questions, found._names, found._left_out = questions, wanted, tuple(left_out)
         return found
+
+    def changed(self, change: Callable[[Sequence[str]], Iterable[str]]) -> NeedsInputGrad:
+        """The same of other arguments: ``change`` makes their names of those that there are."""
+        return NeedsInputGrad(self._questions, change(self._names), self._left_out)
 
     def _bit(self, name: str) -> bool:
         return bool(name) and self._questions.requires(name, here())

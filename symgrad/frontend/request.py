@@ -409,10 +409,18 @@ def bind(
         binder.take(parameter)
     found = Request(function, binder.finish(), init, order=order, specs=specs)
     symbols = parse_all((name, "constant, number") for name in binder.symbols)
-    assumptions = (*_assumptions(found, facts), *symbols)
+    known = {one.name for one in found.tensors if one.spec and not _is_whole(one.spec)}
+    held = itertools.chain(*class_of(function).symgrad_leaves.values())
+    constants = parse_all((name, "constant") for name in held if name in known)
+    assumptions = (*_assumptions(found, facts), *symbols, *constants)
     indices = {known.name for known in assumptions if known.kind == "index"}
     arguments = tuple(_as_index(one) if one.name in indices else one for one in found.arguments)
     return replace(found, arguments=arguments, assumptions=assumptions)
+
+
+def _is_whole(spec: TensorSpec) -> bool:
+    """Is it a tensor of integers, or a mask?"""
+    return spec.dtype is not None and not spec.dtype.is_float
 
 
 def _as_index(argument: Argument) -> Argument:

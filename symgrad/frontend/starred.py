@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from symgrad.errors import SpecError
-from symgrad.frontend.evidence import AnyFunction, Kind, parameters
+from symgrad.frontend.evidence import AnyFunction, Kind, as_written, parameters
 from symgrad.frontend.function import raw_method
 
 
@@ -33,6 +33,7 @@ def starred_of(function: AnyFunction) -> Starred:
     Stated is what forward takes apart into names, or compares its length with, and how many
     gradients every return of backward has.  An item that is asked for is there: ``xs[2]``.
     """
+    function = as_written(function)
     own, name = parameters(function), starred_name(function)
     forward = _tree(function, "forward")
     stated = [*_taken_apart(forward, name), *_lengths(forward, name)]
@@ -44,6 +45,14 @@ def starred_of(function: AnyFunction) -> Starred:
     if known is not None and known > len(named):
         return Starred(known - len(named), True)
     return Starred(max([USUAL, *_needed(forward, name)]), False)
+
+
+def number_of(function: AnyFunction, name: str) -> int:
+    """How many items a list among the arguments is judged with, as the code shows."""
+    forward, backward = (_tree(function, method) for method in ("forward", "backward"))
+    stated = [*_taken_apart(forward, name), *_lengths(forward, name)]
+    stated += _taken_apart(backward, f"ctx.{name}")
+    return max(stated or [USUAL, *_needed(forward, name)])
 
 
 def starred_name(function: AnyFunction) -> str:
@@ -68,7 +77,7 @@ def _tree(function: AnyFunction, method: str) -> ast.AST:
 
 
 def _is(node: ast.AST | None, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
+    return isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) == name
 
 
 def _taken_apart(tree: ast.AST, name: str) -> Iterator[int]:

@@ -31,9 +31,11 @@ from symgrad.frontend.evidence import (
 )
 from symgrad.frontend.function import class_location, class_of, init_parameters, raw_method
 from symgrad.frontend.request import bind
+from symgrad.frontend.settings import Attributes, Setting, Settings, settings_of
 from symgrad.frontend.spec import TensorSpec, annotated_spec
 from symgrad.frontend.starred import starred_of
 from symgrad.ir.dtype import DType, bool_, int64
+from symgrad.plain_values import described, is_alike
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Candidate:
 
     ``price``: the order in which candidates are tried.  ``constant``: a number of which no
     gradient is wanted.  ``absent``: None for an optional argument.  ``named``: the annotation lists
-    the value.
+    the value.  ``spare``: what is tried where the others are refused, and not judged beside them.
     """
 
     price: int
@@ -53,6 +55,13 @@ class Candidate:
     constant: bool = False
     absent: bool = False
     named: bool = False
+    spare: bool = False
+
+    def __hash__(self) -> int:
+        value = self.value
+        if isinstance(value, (dict, Attributes)):  # which have no hash
+            value = described(value)
+        return hash((self.price, self.rank, self.dtype, self.spec, value))
 
     @property
     def is_tensor(self) -> bool:
@@ -100,7 +109,7 @@ def unknowns(function: AnyFunction, static: Mapping[str, Any]) -> Iterator[Unkno
         Unknown(name, _plain_values(one)) for name, one in init_parameters(function).items()
         if name not in static and _is_open(one)
     )  # fmt: skip
-    shown = evidence_of(function)
+    shown, settings = evidence_of(function), settings_of(function)
     axes = named_axes(function)
     forward, _ = raw_method(function, "forward")
     scope = getattr(inspect.unwrap(forward), "__globals__", {})
@@ -116,10 +125,12 @@ def unknowns(function: AnyFunction, static: Mapping[str, Any]) -> Iterator[Unkno
         if spec is not None:
             given = (Candidate(0, spec=spec.with_own_axes(parameter.name)),)
             yield Unknown(parameter.name, given)
+        elif parameter.name in settings and parameter.default in (Parameter.empty, None):
+            yield with_settings(parameter.name, settings[parameter.name], _is_open(parameter))
         elif (said := named(function, parameter, evidence)) is not None and said.values:
             yield from _as_named(parameter, said, evidence)
         elif _is_open(parameter) and (items := items_of(function, parameter)) is not None:
-            yield _as_items(function, parameter.name, items)
+            yield _as_items(function, parameter.name, items, evidence)
         elif _is_open(parameter):
             found = _with_rank(_unknown(parameter, evidence), axes)
             if is_stated_tensor(parameter) and "None" in stated_kinds(parameter):
@@ -194,6 +205,13 @@ first, since a loop may be cut short."""
 _COUNTS = tuple(Candidate(price, value=value) for price, value in enumerate((2, 1, 3)))
 _FLAG = (Candidate(0, value=True), Candidate(12, value=False))
 """Without the flag less is computed: what an argument is would not show."""
+_NUMBERS = (0.5, 2, 1)
+"""For a setting that is a number."""
+_MOST_VALUES = 4
+"""Of a setting."""
+_MOST_SETTINGS = 12
+"""Dictionaries that are judged for one argument."""
+_NO_SETTINGS = Candidate(0, absent=True)
 _PLAIN = {"int": _WHOLE, "bool": _FLAG, "float": (CONSTANT, Candidate(1, value=0.5)),
           "str": (CONSTANT,)}  # fmt: skip
 # What is kept as an attribute may be a tensor all the same: its gradient tells.
@@ -212,6 +230,8 @@ _COUNT = (*_COUNTS, CONSTANT, *_priced(_TENSORS, 6))
 _WINDOW = tuple(Candidate(price, value=value) for price, value in enumerate((1, 2, 0, 3)))
 _COUNTED_NUMBER = (CONSTANT, *_priced(_COUNTS, 1), *_priced(_TENSORS, 6))
 _AXIS = (*_WHOLE, *_priced(_TENSORS, 6))
+_SEVERAL = re.compile(r"(^|_)(dims|axes)$")
+"""Names of several axes; one integer is an axis as well."""
 _LABELS = (Candidate(0, value=-100), *_priced(_WHOLE, 1))
 """For the label that counts for nothing: torch's own default first, which is no class."""
 _SHARES = tuple(Candidate(price, value=value) for price, value in enumerate((0.5, 0.0, 1.0)))
@@ -222,6 +242,9 @@ _OPTIONAL = (Candidate(0, value=None), Candidate(1, value=0.5), *_priced(_NUMBER
 ITEMS = tuple(Candidate(price, value=value) for price, value in enumerate(
     ((-1,), (0, 1), (1,), (0,), (1, 2), (2, 1))))  # fmt: skip
 """For what has items: axes, sizes."""
+_SIZES = tuple(Candidate(price, value=value) for price, value in enumerate(
+    ((-1,), (2,), (2, 3), (3, -1), (2, -1, 1), (1,))))  # fmt: skip
+"""For what is a shape: -1 where an operation finds the size, else a few."""
 _PERMUTATION = (
     Candidate(0, value=(1, 2, 0)), Candidate(1, value=(2, 0, 1)), Candidate(4, value=(1, 0)),
     Candidate(5, value=(0, 2, 1)),
@@ -233,17 +256,19 @@ _WITH_AXES = _priced([one for one in _ANYTHING if one.rank != 0])
 _BY_EVIDENCE = {"number": _NUMBER, "flag": _FLAG_OR_ELSE, "index": _INDEX, "mask": _MASK,
                 "indices": _INDICES,
                 "switch": _SWITCH, "count": _COUNT, "counted": _COUNTED_NUMBER, "axis": _AXIS,
+                "axes of": (*ITEMS, *_priced(_AXIS, 6)),
                 "window": _WINDOW, "axes": _WITH_AXES, "optional": _OPTIONAL,
                 "label": _LABELS, "share": _SHARES, "ignored": _IGNORED_NUMBER,
                 "items": (*ITEMS, *_priced(_TENSORS, 6)),
                 "permutation": (*_PERMUTATION, *_priced(_TENSORS, 6)),
+                "sizes": (*_SIZES, *_priced(_TENSORS, 6), *_priced(_COUNTS, 12)),
                 "smoothing": _SMOOTHING_NUMBER}  # fmt: skip
 _WINDOWS = re.compile(r"^(strides?|(output_)?padding|dilations?|groups|kernel_size)$")
 """Names of what places a window: a number, since one number stands for a tuple of them."""
 _SMOOTHING = re.compile(r"^(label_)?smoothing$")
 _SWITCHES = re.compile(
     r"^(is|use|has|do|no|return|with|enable)_|_(mode|only)$|^in_?place$|^training$|causal"
-    r"|^(un)?signed$|^symmetric$|^keep_?dims?$"
+    r"|^(un)?signed$|^symmetric$|^keep_?dims?$|^requires_grad$"
 )
 """Names of what is True or False, also where forward hands it on without asking."""
 INDICES = re.compile(
@@ -272,16 +297,26 @@ def _of_items(count: int) -> tuple[Candidate, ...]:
 
 
 def _tuples(count: int) -> tuple[Candidate, ...]:
-    values = [tuple(range(1, count + 1)), (1,) * count, (2,) * count, (0,) * count]
-    return tuple(Candidate(price, value=value) for price, value in enumerate(dict.fromkeys(values)))
+    values = dict.fromkeys(tuple(range(first, first + count)) for first in (1, 2))
+    alike = dict.fromkeys((number,) * count for number in (1, 2, 0))
+    own = [Candidate(price, value=value) for price, value in enumerate(values)]
+    spare = [Candidate(4, value=value, spare=True) for value in alike if value not in values]
+    return (*own, *spare)
 
 
-def _as_items(function: AnyFunction, name: str, items: Items) -> Unknown:
-    """A tuple of numbers, as annotated; or None.  Raises SpecError for one of tensors."""
+def _as_items(
+    function: AnyFunction, name: str, items: Items, evidence: Evidence
+) -> Unknown:  # fmt: skip
+    """A tuple of numbers, as annotated and as used; or None.  Raises SpecError for tensors."""
     optional = (Candidate(0, value=None),) if items.optional else ()
     if items.are_numbers:
-        found = ITEMS if items.number is None else _tuples(items.number)
-        return Unknown(name, (*optional, *_priced(found, len(optional))))
+        number = -evidence if isinstance(evidence, int) and evidence < 0 else items.number
+        used = _BY_EVIDENCE[evidence] if evidence in ("permutation", "sizes") else ITEMS
+        found = used if number is None else _tuples(number)
+        if evidence == "permutation" and number is not None:
+            found = [one for one in used if one.value and len(one.value) == number] or found
+        values = [one for one in found if one.is_value]
+        return Unknown(name, (*optional, *_priced(values, len(optional))))
     if optional:
         return Unknown(name, optional)
     raise list_of_tensors(function, name)
@@ -295,6 +330,54 @@ def list_of_tensors(function: AnyFunction, name: str) -> SpecError:
         hint=f"write forward(ctx, ..., *{name}), as PyTorch wants it where they get gradients; "
         f"or say what stands for it: --static {name}=VALUE",
     )
+
+
+def with_settings(name: str, settings: Settings, is_open: bool = True) -> Unknown:
+    """Dictionaries, or objects, of a few values for each setting; first None where it may be.
+
+    One setting at a time has another value than in the first of them.
+    """
+    every = {key: _values_of(key, one) for key, one in settings.known.items()}
+    first = {key: values[0] for key, values in every.items()}
+    whole = {key: _as_whole(values) for key, values in every.items()}
+    ways = [first, whole, *({**first, key: value} for key, values in every.items()
+                            for value in values[1:])]  # fmt: skip
+    ways += [{other: first[other] for other in first if other != key}
+             for key, one in settings.known.items() if one.may_lack]  # fmt: skip
+    found: list[Any] = []
+    for way in ways[:_MOST_SETTINGS]:
+        if not any(_is_like(way, other) for other in found):
+            found.append(way)
+    candidates = [
+        Candidate(price, value=settings.holding(way), named=not is_open)
+        for price, way in enumerate(found)
+    ]
+    return Unknown(name, tuple(candidates) if is_open else (_NO_SETTINGS, *candidates))
+
+
+def _is_like(some: Mapping[str, Any], others: Mapping[str, Any]) -> bool:
+    """Have both the same settings?  True is not 1."""
+    return some.keys() == others.keys() and all(is_alike(some[key], others[key]) for key in some)
+
+
+def _values_of(key: str, setting: Setting) -> list[Any]:
+    """What a setting may be: first what stands for it where it is left out."""
+    candidates = _unknown(Parameter(key, Parameter.POSITIONAL_OR_KEYWORD), setting.evidence)
+    values = [one.value for one in candidates.candidates if one.is_value and not one.spare]
+    if any(one.is_tensor for one in candidates.candidates[:1]):  # or any number
+        values = [*_NUMBERS, *(one for one in values if one is None)]
+    elif True in values[:1] and type(values[0]) is bool:
+        values = [one for one in values if type(one) is bool]
+    elif isinstance(setting.evidence, tuple):
+        values = [*dict.fromkeys((*values[: _MOST_VALUES - 1], OTHER))]
+    stated = [one for one in setting.default if one is not None]
+    return [*stated, *(one for one in values[:_MOST_VALUES] if one not in stated)]
+
+
+def _as_whole(values: Sequence[Any]) -> Any:
+    """The first integer where the first value is another number."""
+    integers = [one for one in values if type(one) is int]
+    return integers[0] if integers and type(values[0]) is float else values[0]
 
 
 def _as_named(parameter: Parameter, said: Named, evidence: Evidence) -> Iterator[Unknown]:
@@ -343,20 +426,27 @@ def _tensor_or_number(parameter: Parameter, evidence: str | int) -> Unknown:
     if candidates is _WHOLE and evidence in ("label", "ignored"):
         candidates = _LABELS
     if candidates is None:
-        if evidence in ("", "axes", "index") and "mask" in parameter.name.lower():
-            evidence = "mask"
-        if evidence in ("", "number") and _SWITCHES.search(parameter.name):
-            evidence = "switch"
-        if evidence == "number" and COUNTED.search(parameter.name):
-            evidence = "counted"
-        if _WINDOWS.search(parameter.name) and not isinstance(evidence, int):
-            evidence = "window"
-        evidence = evidence or ("axes" if _BIASES.search(parameter.name) else "")
+        evidence = _named(parameter.name, evidence)
         if isinstance(evidence, int):
             candidates = _of_rank(evidence) if evidence > 0 else _of_items(-evidence)
         else:
             candidates = _BY_EVIDENCE.get(evidence, _ANYTHING)
     return Unknown(parameter.name, _priced(candidates))
+
+
+def _named(name: str, evidence: str | int) -> str | int:
+    """The evidence, and what the name of an argument says of it."""
+    if evidence in ("", "axes", "index") and "mask" in name.lower():
+        evidence = "mask"
+    if evidence in ("", "number") and _SWITCHES.search(name):
+        evidence = "switch"
+    if evidence == "number" and COUNTED.search(name):
+        evidence = "counted"
+    if evidence == "axis" and _SEVERAL.search(name):
+        evidence = "axes of"
+    if _WINDOWS.search(name) and not isinstance(evidence, int):
+        evidence = "window"
+    return evidence or ("axes" if _BIASES.search(name) else "")
 
 
 def _with_rank(unknown: Unknown, rank: int) -> Unknown:

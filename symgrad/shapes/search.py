@@ -20,6 +20,7 @@ from typing import Any
 
 from symgrad.budgets import SHAPE_TRIALS, TRIAL_CASES
 from symgrad.frontend.evidence import AnyFunction, counts_axes
+from symgrad.frontend.opened import with_lists_opened
 from symgrad.frontend.request import Request, check_stated
 from symgrad.shapes.beside import as_integers, with_more_passed, with_one_more, with_tensors
 from symgrad.shapes.fitting import (
@@ -48,6 +49,7 @@ def find(
     tensors for plain defaults, and with optional tensors given and absent.  Raises SpecError,
     which lists what was tried, where there are none.
     """
+    function = with_lists_opened(function, static)
     check_stated(function, static, assume, order)
     found = _best(Search(function, static, assume, order))
     assert found.guess is not None

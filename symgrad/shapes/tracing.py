@@ -17,6 +17,7 @@ from symgrad.frontend.evidence import AnyFunction, parameters
 from symgrad.frontend.function import class_of
 from symgrad.frontend.request import Request, bind, declared
 from symgrad.frontend.session import as_symgrad_error, refuses_sizes
+from symgrad.frontend.settings import Attributes, Setting, Settings, settings_of
 from symgrad.frontend.spec import TensorSpec
 from symgrad.frontend.state import changes_of
 from symgrad.frontend.tensor import SymbolicTensor
@@ -25,7 +26,7 @@ from symgrad.frontend.unsupported import MissingOperationError
 from symgrad.ir.dim import Dim
 from symgrad.ir.function import FunctionGraphs
 from symgrad.plain_values import described
-from symgrad.shapes.candidates import Candidate, Unknown, unknowns
+from symgrad.shapes.candidates import Candidate, Unknown, unknowns, with_settings
 from symgrad.shapes.hopeless import Hopeless
 from symgrad.shapes.outcomes import refusal_of
 from symgrad.shapes.sizes import USUAL_NUMBERS, Specs, Step, following, letters, renamed
@@ -51,6 +52,8 @@ class Search:
         facts = {**declared(class_of(function)), **assume}
         self.square = frozenset(name for name, fact in facts.items() if "symmetric" in fact)
         self.unknowns: list[Unknown] = list(unknowns(function, static))
+        self.settings = settings_of(function)
+        """What is known of arguments that hold settings."""
         self.partly = any(one.spec for unknown in self.unknowns for one in unknown.candidates)
         self.refusals: list[Exception] = []
         self.accepted: list[Trial] = []
@@ -214,6 +217,7 @@ class Search:
             asked = error.asked if isinstance(error, ControlFlowError) else NONE
             self.asked |= asked if len(asked) == 1 else NONE
             self._note_ending(ending)
+            self._learn_settings(trial, error)
             return None, error
         finally:
             self._learn(trial, compared)
@@ -264,6 +268,37 @@ class Search:
                 self.literals[name] = [one for one in values if one != OTHER]
                 self.unknowns[at] = replace(unknown, candidates=(*first, *rest))
                 self.ending = None
+
+    def _learn_settings(self, trial: Trial, error: Exception) -> None:
+        """What is asked for a key, or an attribute, that nothing has, holds settings.
+
+        Each time one more is known, which a function that forward calls may read.
+        """
+        cause = error.__cause__ if isinstance(error, SymgradError) else error
+        key = cause.args[0] if isinstance(cause, KeyError) and cause.args else None
+        asked = getattr(cause, "obj", None) if isinstance(cause, AttributeError) else None
+        for at, (unknown, own) in enumerate(self.rows(trial)):
+            name, value = unknown.name, own.value
+            if own.is_value and isinstance(value, (dict, Attributes)):
+                known = self.settings.get(name) or Settings(isinstance(value, dict))
+                wanted = key if known.by_key else getattr(cause, "name", None)
+                missing = type(wanted) is str and wanted not in known.known
+                if not missing or (not known.by_key and asked is not value):
+                    continue
+            elif own.is_tensor and name in self.parts and name not in self.settings:
+                part = self.parts[name][0]
+                known = Settings(part[:1] in "'\"")
+                wanted = part.strip("'\"")
+                if not wanted.isidentifier() or (not known.by_key and hasattr(str, part)):
+                    continue
+            else:
+                continue
+            known.known[str(wanted)] = Setting()
+            self.settings[name] = known
+            is_open = not any(one.absent for one in unknown.candidates)
+            self.unknowns[at] = with_settings(name, known, is_open)
+            self.parts.pop(name, None)
+            self.ending, self.same = None, 0
 
     def _note_ending(self, error: SymgradError) -> None:
         """Count trials that end in what no argument changes, one and the same.

@@ -59,7 +59,7 @@ def at_other_values(search: Search, found: Trial, optional: bool) -> Iterator[Re
             alike = one.named or own.value is None or type(one.value) is type(own.value)
             alike |= type(own.value) is int and type(one.value) is float
             known = any(is_alike(it, one.value) for it in judged)
-            if not one.is_value or not alike or known:
+            if not one.is_value or one.spare or not alike or known:
                 continue
             if one in MORE_VALUES and (
                 one.value < 0 <= _least(unknown) or any(type(it) is float for it in judged)

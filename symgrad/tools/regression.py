@@ -402,6 +402,9 @@ def _call(request: Request, found: CounterexampleReport) -> str | None:
         if text is None:
             return None
         words.append(f"{argument.name}={text}" if argument.keyword else text)
+    for leaves in request.cls.symgrad_leaves.values():
+        at = words.index(leaves[0])
+        words[at : at + len(leaves)] = [f"[{', '.join(leaves)}]"]
     init = {key: _literal(value) for key, value in request.init}
     if None in init.values():
         return None

@@ -1,4 +1,4 @@
-"""Tuples and lists among the arguments: of numbers they are judged, of tensors refused."""
+"""Tuples and lists among the arguments, of numbers and of tensors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import symgrad as sg  # noqa: E402
-from symgrad.errors import SpecError  # noqa: E402
 
 pytestmark = pytest.mark.peers
 Function: Any = torch.autograd.Function
@@ -132,14 +131,92 @@ class SlopesStarred(Slopes):
         return (None, None, *[x * g for x in ctx.xs])
 
 
-@pytest.mark.parametrize(
-    "function",
-    [Annotated, Starred, Parts, Joined, Slopes, SlopesUnscaled, SlopesStarred],
-)
-def test_a_list_of_tensors_is_refused(function: Any) -> None:
-    with pytest.raises(SpecError, match="xs is a list of tensors") as error:
-        sg.verify(function, suggest=False)
-    assert "*xs" in error.value.hint
+class Given(Annotated):
+    """A list has no gradient: torch raises."""
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * (ctx.xs[0] + ctx.xs[1]), g
+
+
+class Looped(Function):
+    """What a loop asks of the items shows that they are tensors; they are used in turn."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, weights: Any) -> Any:
+        ctx.weights = weights
+        for one in weights:
+            x = x @ one.t()
+        return x
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        for one in reversed(ctx.weights):
+            g = g @ one
+        return g, None
+
+
+class LoopedForward(Looped):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        for one in ctx.weights:
+            g = g @ one
+        return g, None
+
+
+class Needed(Function):
+    """Places behind the list are those of the arguments as they are written."""
+
+    @staticmethod
+    def forward(ctx: Any, xs: typing.List[TENSOR], x: Any, w: Any) -> Any:  # noqa: UP006
+        ctx.save_for_backward(x, w)
+        ctx.first = xs[0]
+        return x * w * xs[0]
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, w = ctx.saved_tensors
+        assert not ctx.needs_input_grad[0]
+        grad_x = g * w * ctx.first if ctx.needs_input_grad[1] else None
+        return None, grad_x, g * x * ctx.first if ctx.needs_input_grad[2] else None
+
+
+class Prepared(Function):
+    @staticmethod
+    def forward(x: Any, pair: typing.Tuple[TENSOR, TENSOR]) -> Any:  # noqa: UP006
+        first, second = pair
+        return x * first + second
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        _, pair = inputs
+        assert type(pair) is tuple
+        ctx.save_for_backward(*pair)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        first, _ = ctx.saved_tensors
+        return g * first, None
+
+
+@pytest.mark.parametrize("function", [Annotated, Starred, Parts, Joined, Looped, Needed, Prepared])
+def test_tensors_of_a_list_are_constants(function: Any) -> None:
+    report = sg.verify(function, suggest=False)
+    assert report.verdict == sg.PROVED, str(report)
+    assert "is a list of 2 tensors" in str(report)
+    assert not {name for name in report.inputs if name.startswith(("xs", "weights", "pair"))}
+
+
+@pytest.mark.parametrize("function", [Given, LoopedForward])
+def test_a_backward_that_is_wrong_beside_a_list_is_refuted(function: Any) -> None:
+    assert sg.verify(function, suggest=False).verdict == sg.REFUTED
+
+
+@pytest.mark.parametrize("function", [Slopes, SlopesUnscaled, SlopesStarred])
+def test_items_that_backward_returns_are_tensors(function: Any) -> None:
+    report = sg.verify(function, suggest=False)
+    assert {"inputs_0", "inputs_1"} <= {*report.inputs}
+    assert report.verdict == sg.REFUTED
 
 
 class Edges(Function):
@@ -216,3 +293,144 @@ class KeptAndAdded(Kept):
 @pytest.mark.parametrize(("function", "verdict"), [(Kept, sg.SURROGATE), (KeptAndAdded, sg.PROVED)])
 def test_a_number_that_is_kept_is_judged(function: Any, verdict: Any) -> None:
     assert sg.verify(function, suggest=False).verdict == verdict
+
+
+class Transposed(Function):
+    """The axes of a permutation, as annotated: one that is its own inverse hides the mistake."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, dims: typing.Tuple[int, ...]) -> Any:  # noqa: UP006
+        ctx.dims = dims
+        return x.permute(dims)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g.permute(ctx.dims), None
+
+
+class Padded(Function):
+    """So many numbers as backward has names for, though the annotation leaves that open."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, padding: Sequence[int]) -> Any:
+        ctx.padding = padding
+        return torch.nn.functional.pad(x, padding)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        left, right, top, bottom = ctx.padding
+        return g[..., top : g.shape[-2] - bottom, left : g.shape[-1] - right], None
+
+
+class Flipped(Function):
+    """Axes by position."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, dims: Any) -> Any:
+        ctx.dims = dims
+        return torch.flip(x, dims)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g.flip(ctx.dims), None
+
+
+class Summed(Function):
+    """Several axes by their name and by position."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, dims: Any) -> Any:
+        ctx.shape = x.shape
+        return x.sum(dims, True)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g.expand(ctx.shape), None
+
+
+class Shaped(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, shape: Any) -> Any:
+        ctx.old = x.shape
+        return x.reshape(shape)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g.reshape(ctx.old), None
+
+
+class Limited(Function):
+    """Two limits: equal ones are no interval."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, limits: Any) -> Any:
+        low, high = ctx.limits = limits
+        ctx.save_for_backward(x)
+        return x.clamp(low, high)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        low, high = ctx.limits
+        return g * ((x >= low) & (x <= high)), None
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "value"),
+    [
+        (Padded, "padding", "(1, 2, 3, 4)"), (Flipped, "dims", "(0, 1)"),
+        (Summed, "dims", "(0, 1)"), (Shaped, "shape", "(3, -1)"), (Limited, "limits", "(1, 2)"),
+    ],
+)  # fmt: skip
+def test_what_tuples_are_used_for_shows_their_items(function: Any, name: str, value: str) -> None:
+    report = sg.verify(function, suggest=False)
+    assert report.verdict == sg.PROVED, str(report)
+    assert value in dict(report.values)[name]
+
+
+def test_an_annotated_permutation_is_none_that_is_its_own_inverse() -> None:
+    assert sg.verify(Transposed, suggest=False).verdict == sg.REFUTED
+
+
+class Kept(Function):
+    """A flag by what backward asks of ctx, and one by a keyword of torch's."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, w: Any, detach: Any, keep: Any) -> Any:
+        ctx.detach = detach
+        ctx.save_for_backward(x, w)
+        return (x * w).sum(-1, keepdim=keep)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, w = ctx.saved_tensors
+        g = g if g.ndim == x.ndim else g.unsqueeze(-1)
+        return g * w, None if ctx.detach else g * x, None, None
+
+
+def test_flags_are_found_by_what_they_are_used_for() -> None:
+    report = sg.verify(Kept, suggest=False)
+    assert report.verdict == sg.REFUTED
+    assert dict(report.values)["detach"] == "True"
+
+
+class RestOfAll(Function):
+    """What ``*args`` holds, taken apart in two steps."""
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> Any:
+        x, w, *rest = args
+        (eps,) = rest
+        ctx.save_for_backward(x, w)
+        return x * w + eps
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, w = ctx.saved_tensors
+        return g * w, g * x, None
+
+
+def test_names_of_the_rest_of_all_arguments() -> None:
+    report = sg.verify(RestOfAll, suggest=False)
+    assert report.verdict == sg.PROVED, str(report)
+    assert [*report.inputs] == ["x", "w"]

@@ -1,0 +1,203 @@
+"""Arguments that hold settings: which keys or attributes of them the source reads, and how.
+
+In: a Function.  Out: for each argument of which keys are read (``cfg["eps"]``, ``cfg.get("k", 3)``)
+or attributes that no tensor has (``args.eps``), what is known of each: as of an argument of that
+name.
+
+Each read is put in the tree as a name of its own; what that is used for is found as it is for
+arguments (``symgrad.frontend.evidence``).
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from symgrad.frontend.evidence import (
+    AnyFunction,
+    Evidence,
+    Parameter,
+    as_written,
+    evidence_in,
+    is_stated_tensor,
+    parameters,
+    syntax_of,
+)
+from symgrad.frontend.tensor import SymbolicTensor
+
+
+class Setting(NamedTuple):
+    """One key: what it is used for, and what stands for it where it is left out: (), or one.
+
+    ``may_lack``: the source asks whether it is there.
+    """
+
+    evidence: Evidence = ""
+    default: tuple[Any, ...] = ()
+    may_lack: bool = False
+
+
+@dataclass
+class Settings:
+    """The settings of an argument by their keys.  ``by_key``: is it a dictionary?"""
+
+    by_key: bool = True
+    known: dict[str, Setting] = field(default_factory=dict)
+
+    def holding(self, values: Mapping[str, Any]) -> Any:
+        """A dictionary, or an object with attributes."""
+        return dict(values) if self.by_key else Attributes(**values)
+
+
+class Attributes:
+    """An object whose attributes are settings."""
+
+    def __init__(self, **values: Any) -> None:
+        vars(self).update(values)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Attributes) and vars(self) == vars(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        """``(eps=0.5, bits=2)``."""
+        return f"({', '.join(f'{key}={value!r}' for key, value in vars(self).items())})"
+
+
+class Read(NamedTuple):
+    """A key of an argument that is read.
+
+    ``default``: what it is without it, if that is said; ``asked``: is it asked whether it is there?
+    """
+
+    name: str
+    key: str
+    by_key: bool
+    default: tuple[Any, ...] = ()
+    asked: bool = False
+
+
+def settings_of(function: AnyFunction) -> dict[str, Settings]:
+    """The arguments that hold settings."""
+    function = as_written(function)
+    tree, named = syntax_of(function), parameters(function)
+    names = [one.name for one in named if not is_stated_tensor(one)]
+    reads = _Reads(_handed_on(tree, names))
+    renamed = reads.visit(copy.deepcopy(tree))
+    found: dict[str, Settings] = {}
+    for name in names:
+        own = [one for one in reads.found if one.name == name]
+        by_key = any(one.by_key for one in own)
+        used = [one for one in own if one.by_key is by_key]
+        objects = all(not hasattr(SymbolicTensor, one.key) for one in used)
+        if used and (by_key or (objects and name not in reads.otherwise)):
+            found[name] = Settings(by_key, {})
+            for one in used:
+                known = found[name].known.get(one.key, Setting())
+                found[name].known[one.key] = known._replace(
+                    default=known.default or one.default, may_lack=known.may_lack or one.asked
+                )
+    pseudo = [
+        Parameter(_own(name, key), Parameter.POSITIONAL_OR_KEYWORD)
+        for name, one in found.items() for key in one.known
+    ]  # fmt: skip
+    evidence = evidence_in(renamed, [*named, *pseudo], {one.name for one in pseudo})
+    for name, one in found.items():
+        one.known = {
+            key: setting._replace(evidence=evidence.get(_own(name, key), ""))
+            for key, setting in one.known.items()
+        }
+    return found
+
+
+def _own(name: str, key: str) -> str:
+    """The name that stands for a read in the tree."""
+    return f"{name}__{key}" if key.isidentifier() else f"{name}__{abs(hash(key))}"
+
+
+def _handed_on(tree: ast.Module, names: Sequence[str]) -> dict[str, str]:
+    """What arguments are called: by their names, as attributes of ctx, under other names."""
+    found = {name: name for name in names}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            value, target = ast.unparse(node.value), node.targets[0]
+            if value in found and isinstance(target, (ast.Name, ast.Attribute)):
+                found.setdefault(ast.unparse(target), found[value])
+    return found
+
+
+class _Reads(ast.NodeTransformer):
+    """Puts names in the place of what is read of settings.
+
+    ``otherwise``: the arguments that are used in another way than to be handed on.
+    """
+
+    def __init__(self, called: Mapping[str, str]) -> None:
+        self.called = called
+        self.found: list[Read] = []
+        self.otherwise: set[str] = set()
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """``cfg["eps"]``."""
+        key = getattr(node.slice, "value", None)
+        name = self.called.get(ast.unparse(node.value))
+        if name is None or type(key) is not str or not isinstance(node.ctx, ast.Load):
+            return self.generic_visit(node)
+        return self._read(Read(name, key, True))
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """``cfg.get("k", 3)``, ``getattr(cfg, "k", 3)``; a method that is called is no setting."""
+        function, args = node.func, node.args
+        of = None
+        by_key = isinstance(function, ast.Attribute)
+        if isinstance(function, ast.Attribute) and function.attr == "get":
+            of = function.value
+        elif isinstance(function, ast.Name) and function.id == "getattr" and args:
+            of, args = args[0], args[1:]
+        name = None if of is None else self.called.get(ast.unparse(of))
+        key = getattr(args[0], "value", None) if args else None
+        if name is not None and type(key) is str:
+            default = tuple(_literal(one) for one in args[1:2]) or ((None,) if by_key else ())
+            return self._read(Read(name, key, by_key, default))
+        if isinstance(function, ast.Attribute) and ast.unparse(function.value) in self.called:
+            self.otherwise.add(self.called[ast.unparse(function.value)])
+            node.args = [self.visit(one) for one in node.args]
+            return node
+        return self.generic_visit(node)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        """``"k" in cfg``."""
+        key = getattr(node.left, "value", None)
+        name = self.called.get(ast.unparse(node.comparators[0]))
+        if name is not None and type(key) is str and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            self.found.append(Read(name, key, True, asked=True))
+        return self.generic_visit(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        """``args.eps``; ``ctx.args`` is the argument itself."""
+        name = self.called.get(ast.unparse(node.value))
+        if name is None or not isinstance(node.ctx, ast.Load):
+            return self.generic_visit(node)
+        return self._read(Read(name, node.attr, False))
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        """An operand is no object of settings."""
+        for one in (node.left, node.right):
+            if (name := self.called.get(ast.unparse(one))) is not None:
+                self.otherwise.add(name)
+        return self.generic_visit(node)
+
+    def _read(self, one: Read) -> ast.Name:
+        self.found.append(one)
+        return ast.Name(_own(one.name, one.key), ast.Load())
+
+
+def _literal(node: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError):
+        return None
