@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -106,17 +107,17 @@ def settings_of(function: AnyFunction) -> dict[str, Settings]:
         for name, one in found.items() for key in one.known
     ]  # fmt: skip
     evidence = evidence_in(renamed, [*named, *pseudo], {one.name for one in pseudo})
-    for name, one in found.items():
-        one.known = {
+    for name, its in found.items():
+        its.known = {
             key: setting._replace(evidence=evidence.get(_own(name, key), ""))
-            for key, setting in one.known.items()
+            for key, setting in its.known.items()
         }
     return found
 
 
 def _own(name: str, key: str) -> str:
     """The name that stands for a read in the tree."""
-    return f"{name}__{key}" if key.isidentifier() else f"{name}__{abs(hash(key))}"
+    return re.sub(r"\W", "_", f"{name}__{key}")
 
 
 def _handed_on(tree: ast.Module, names: Sequence[str]) -> dict[str, str]:

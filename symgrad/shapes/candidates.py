@@ -312,7 +312,7 @@ def _as_items(
     if items.are_numbers:
         number = -evidence if isinstance(evidence, int) and evidence < 0 else items.number
         used = _BY_EVIDENCE[evidence] if evidence in ("permutation", "sizes") else ITEMS
-        found = used if number is None else _tuples(number)
+        found = list(used if number is None else _tuples(number))
         if evidence == "permutation" and number is not None:
             found = [one for one in used if one.value and len(one.value) == number] or found
         values = [one for one in found if one.is_value]
