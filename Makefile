@@ -11,6 +11,8 @@ PYTEST := $(PY) -m pytest
 # Each worker takes neighbouring tests, which share fixtures and kernels; one that is done takes
 # over half of what the other has left.
 WORKERS := -n 2 --dist worksteal
+# The files that compare with peers; no other need be imported for it.
+COMPARING = $(shell grep -rl --include='test_*.py' 'mark\.peers' tests | sort)
 # Python compiles the modules that it imports; pip would compile all there are.
 PIP_INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check --no-compile
 # setuptools is there once symgrad is: it compiles kernels.
@@ -69,7 +71,7 @@ quick: check
 	$(PYTEST) $(WORKERS) -m "not slow and not peers"
 
 test-peers: $(VENV)/.symgrad-peers
-	$(PYTEST) $(WORKERS) -m peers
+	$(PYTEST) $(WORKERS) -m peers $(COMPARING)
 
 clean:
 	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

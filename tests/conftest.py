@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 pytest_plugins = ["tests.golden_files"]
 
@@ -25,6 +26,8 @@ pytest_plugins = ["tests.golden_files"]
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 os.environ["SYMGRAD_NO_VERDICT_CACHE"] = "1"  # what is tested here is the proof
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Functions of a few operations, called once: XLA takes longer to optimise them than to run them.
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
 
 PEERS = ("torch", "jax", "sklearn", "scipy")
 
@@ -40,6 +43,10 @@ settings.register_profile(
     "explore", max_examples=1000, deadline=None, suppress_health_check=_SLOW_IS_FINE
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
+# Hypothesis also draws numbers that stand in the modules imported so far: which these are depends
+# on the tests before, and it takes a quarter of a minute to read them all.
+if hasattr(providers, "_get_local_constants"):
+    providers._get_local_constants = lambda: providers._local_constants
 
 
 @pytest.fixture(scope="module")
