@@ -56,24 +56,27 @@ class Outcome:
 
 def programs(count: int, seed: int) -> list[tuple[Case, Mutant]]:
     """Wrong backwards of the suite, and as many mutants of right ones, by the seed."""
-    wrong, right = list[tuple[Case, Mutant]](), list[Case]()
+    wrong, right = list[Case](), list[Case]()
     for case in cases_over_symgrad():
         if case.name in UNDECIDED or case.surrogate is not None:
             continue
         if case.verdict == PROVED:
             right.append(case)
         elif case.verdict == REFUTED and not case.needed:
-            with suppress(OSError):  # a class that another text makes
-                text = class_text(case.function)
-                wrong.append((case, Mutant(case.category, case.name, case.bug, text)))
-    choice = random.Random(seed)
+            wrong.append(case)
+    choice, found = random.Random(seed), list[tuple[Case, Mutant]]()
     choice.shuffle(wrong)
-    wrong = wrong[: count // 2]
-    while len(wrong) < count:
+    for case in wrong:
+        if len(found) == count // 2:
+            break
+        with suppress(OSError):  # a class that another text makes
+            text = class_text(case.function)
+            found.append((case, Mutant(case.category, case.name, case.bug, text)))
+    while len(found) < count:
         case = choice.choice(right)
         mutants = mutants_of(case.function, case.category)
-        wrong += [(case, choice.choice(mutants))] if mutants else []
-    return wrong
+        found += [(case, choice.choice(mutants))] if mutants else []
+    return found
 
 
 def made(case: Case, name: str, source: str) -> Any:

@@ -138,7 +138,7 @@ def test_one_edit_repairs_what_is_computed_from_it(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(2))
 def test_repairs_hold_as_a_user_takes_them(part: int) -> None:
-    found = [outcome(*one) for one in programs(400, 3)[part * 100 :: 200]]
+    found = [outcome(*one) for one in programs(4, 3)[part::2]]
     held = [one for one in found if one.called == ALL]
     assert held
     assert all(one.after in (sg.PROVED.name, NO_DIFF) for one in held), [
