@@ -191,13 +191,20 @@ Monomial = tuple[tuple[Atom, int], ...]
 def term_key(term: tuple[Monomial, int]) -> tuple[int, list[tuple[str, int]]]:
     """What orders the terms of a polynomial: degree, then the atoms."""
     monomial, _ = term
-    return sum(power for _, power in monomial), [(atom.key, power) for atom, power in monomial]
+    if len(monomial) == 1:
+        ((atom, power),) = monomial
+        return power, [(atom.key, power)]
+    return sum([power for _, power in monomial]), [(atom.key, power) for atom, power in monomial]
 
 
 def multiply(left: Monomial, right: Monomial) -> Monomial:
     """The product of two monomials."""
     if not left or not right:
         return left or right
+    if len(left) == len(right) == 1:
+        one, other = left[0][0].key, right[0][0].key
+        if one != other:
+            return left + right if one < other else right + left
     powers = dict(left)
     for atom, power in right:
         powers[atom] = powers.get(atom, 0) + power

@@ -53,10 +53,17 @@ class Dim:
     terms: tuple[tuple[Monomial, int], ...]
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
-        kept = [(monomial, value) for monomial, value in terms.items() if value]
+        kept = [term for term in terms.items() if term[1]]
         if len(kept) > 1:
             kept.sort(key=term_key)
         self.terms = tuple(kept)
+
+    @classmethod
+    def _sorted(cls, terms: tuple[tuple[Monomial, int], ...]) -> Dim:
+        """Of terms that are in order, and none of them 0."""
+        made = cls.__new__(cls)
+        made.terms = terms
+        return made
 
     @staticmethod
     def of(value: Atom | Dim | int) -> Dim:
@@ -64,8 +71,8 @@ class Dim:
         if isinstance(value, Dim):
             return value
         if isinstance(value, Atom):
-            return Dim({((value, 1),): 1})
-        return Dim({(): int(value)})
+            return Dim._sorted(((((value, 1),), 1),))
+        return Dim._sorted((((), int(value)),) if value else ())
 
     @staticmethod
     def size(name: str) -> Dim:
@@ -145,15 +152,23 @@ class Dim:
     def __add__(self, other: DimLike) -> Dim:
         if not isinstance(other, (Dim, int)):
             return NotImplemented
-        total = dict(self.terms)
-        for monomial, value in Dim.of(other).terms:
+        number, own = _parted(self.terms)
+        more, added = _parted(Dim.of(other).terms)
+        numbers: tuple[tuple[Monomial, int], ...] = (((), number + more),) if number + more else ()
+        if not own or not added:
+            return Dim._sorted(numbers + (own or added))
+        total = dict(own)
+        for monomial, value in added:
             total[monomial] = total.get(monomial, 0) + value
-        return Dim(total)
+        kept = [term for term in total.items() if term[1]]
+        if len(total) > len(own):
+            kept.sort(key=term_key)
+        return Dim._sorted((*numbers, *kept))
 
     __radd__ = __add__
 
     def __neg__(self) -> Dim:
-        return Dim({monomial: -value for monomial, value in self.terms})
+        return Dim._sorted(tuple([(monomial, -value) for monomial, value in self.terms]))
 
     def __sub__(self, other: DimLike) -> Dim:
         if not isinstance(other, (Dim, int)):
@@ -166,6 +181,10 @@ class Dim:
     def __mul__(self, other: DimLike) -> Dim:
         if not isinstance(other, (Dim, int)):
             return NotImplemented
+        factor = other if isinstance(other, int) else other.constant
+        if factor is not None:
+            terms = [(monomial, value * factor) for monomial, value in self.terms if factor]
+            return Dim._sorted(tuple(terms))
         total: dict[Monomial, int] = {}
         for left, left_value in self.terms:
             for right, right_value in Dim.of(other).terms:
@@ -288,6 +307,13 @@ class Dim:
         if self.constant is not None:
             return self.constant != 0
         raise TypeError(f"the truth value of the symbolic size {self} is not known")
+
+
+def _parted(
+    terms: tuple[tuple[Monomial, int], ...],
+) -> tuple[int, tuple[tuple[Monomial, int], ...]]:
+    """The number, which stands first, and the terms with atoms."""
+    return (terms[0][1], terms[1:]) if terms and not terms[0][0] else (0, terms)
 
 
 class _Ranges:
