@@ -396,7 +396,7 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
     if p in (None, 2, -2):
         values = svdvals(source)
         ratio = amax(values, -1) / amin(values, -1)
-        return 1 / ratio if p == -2 else ratio  # type: ignore[no-any-return]
+        return 1 / ratio if p == -2 else ratio
     if p == "nuc" or source.node.shape[-2] != source.node.shape[-1]:
         raise UnsupportedOpError(f"there is no condition number by {p!r} here", location=here())
     found: Tensor = matrix_norm(source, p) * matrix_norm(inverse(source), p)
