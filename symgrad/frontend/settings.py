@@ -43,7 +43,10 @@ class Setting(NamedTuple):
 
 @dataclass
 class Settings:
-    """The settings of an argument by their keys.  ``by_key``: is it a dictionary?"""
+    """The settings of an argument by their keys.  ``by_key``: is it a dictionary?
+
+    ``known`` is empty where they are objects again, which nothing stands for.
+    """
 
     by_key: bool = True
     known: dict[str, Setting] = field(default_factory=dict)
@@ -108,10 +111,14 @@ def settings_of(function: AnyFunction) -> dict[str, Settings]:
     ]  # fmt: skip
     evidence = evidence_in(renamed, [*named, *pseudo], {one.name for one in pseudo})
     for name, its in found.items():
-        its.known = {
-            key: setting._replace(evidence=evidence.get(_own(name, key), ""))
-            for key, setting in its.known.items()
-        }
+        its.known = (
+            {}
+            if name in reads.nested
+            else {
+                key: setting._replace(evidence=evidence.get(_own(name, key), ""))
+                for key, setting in its.known.items()
+            }
+        )
     return found
 
 
@@ -141,6 +148,8 @@ class _Reads(ast.NodeTransformer):
         self.called = called
         self.found: list[Read] = []
         self.otherwise: set[str] = set()
+        self.nested: set[str] = set()
+        self.made: dict[str, str] = {}
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         """``cfg["eps"]``."""
@@ -182,7 +191,10 @@ class _Reads(ast.NodeTransformer):
         """``args.eps``; ``ctx.args`` is the argument itself."""
         name = self.called.get(ast.unparse(node.value))
         if name is None or not isinstance(node.ctx, ast.Load):
-            return self.generic_visit(node)
+            node.value = self.visit(node.value)
+            if _own_id(node.value) in self.made and not hasattr(str, node.attr):
+                self.nested.add(self.made[_own_id(node.value)])
+            return node
         return self._read(Read(name, node.attr, False))
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
@@ -194,7 +206,12 @@ class _Reads(ast.NodeTransformer):
 
     def _read(self, one: Read) -> ast.Name:
         self.found.append(one)
+        self.made[_own(one.name, one.key)] = one.name
         return ast.Name(_own(one.name, one.key), ast.Load())
+
+
+def _own_id(node: ast.expr) -> str:
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _literal(node: ast.expr) -> Any:

@@ -125,7 +125,7 @@ def unknowns(function: AnyFunction, static: Mapping[str, Any]) -> Iterator[Unkno
         if spec is not None:
             given = (Candidate(0, spec=spec.with_own_axes(parameter.name)),)
             yield Unknown(parameter.name, given)
-        elif parameter.name in settings and parameter.default in (Parameter.empty, None):
+        elif _holds(settings, parameter):
             yield with_settings(parameter.name, settings[parameter.name], _is_open(parameter))
         elif (said := named(function, parameter, evidence)) is not None and said.values:
             yield from _as_named(parameter, said, evidence)
@@ -330,6 +330,12 @@ def list_of_tensors(function: AnyFunction, name: str) -> SpecError:
         hint=f"write forward(ctx, ..., *{name}), as PyTorch wants it where they get gradients; "
         f"or say what stands for it: --static {name}=VALUE",
     )
+
+
+def _holds(settings: Mapping[str, Settings], parameter: Parameter) -> bool:
+    """Is it an argument of which settings are known, and that has no value?"""
+    one = settings.get(parameter.name)
+    return one is not None and bool(one.known) and parameter.default in (Parameter.empty, None)
 
 
 def with_settings(name: str, settings: Settings, is_open: bool = True) -> Unknown:

@@ -154,10 +154,19 @@ class Tensors(Function):
         return g * 4, None
 
 
+class Nested(Function):
+    """Settings in settings: nothing stands for these."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, cfg: Any) -> Any:
+        return x * cfg["inner"].scale
+
+
 def test_attributes_of_tensors_are_no_settings() -> None:
     from symgrad.frontend.guests import taken
     from symgrad.frontend.settings import settings_of
 
     assert settings_of(taken(Tensors)) == {}
+    assert not settings_of(taken(Nested))["cfg"].known
     assert [*settings_of(taken(ByKey))["cfg"].known] == ["square", "scale"]
     assert not settings_of(taken(ByAttribute))["args"].by_key
