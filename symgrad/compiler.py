@@ -76,7 +76,7 @@ from symgrad.garbage import fewer_collections
 from symgrad.ir.assume import Assumption, Stated, joined
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType, float32, float64
-from symgrad.ir.function import FunctionGraphs, OtherCall, patterns
+from symgrad.ir.function import FunctionGraphs, Loop, OtherCall, patterns
 from symgrad.kernels import OpPlan, plan, preferred, with_backward
 from symgrad.plain_values import either
 from symgrad.replay import replayed
@@ -967,7 +967,21 @@ def _for_presences(request: Request, suggest: bool, proved: Proved | None = None
 def _traced(request: Request, suggest: bool) -> Report:
     """The verdict for these shapes and these optional tensors alone."""
     graphs = trace_request(request)
-    return _judged(request, graphs, _ranks(request, graphs), suggest)
+    report = _judged(request, graphs, _ranks(request, graphs), suggest)
+    loop = next((case.loop for case in graphs.cases if case.loop is not None), None)
+    if loop is None or request.rounds or str(report.verdict) in ("PROVED", "SURROGATE?"):
+        return report
+    return _in_later_rounds(request, loop, report, suggest)
+
+
+def _in_later_rounds(request: Request, loop: Loop, report: Report, suggest: bool) -> Report:
+    """The report on a loop that waits for a value; what is right in later rounds alone is said."""
+    from symgrad.proof.report.rounds import for_rounds
+
+    later = None
+    with suppress(SymgradError):  # it may not go on
+        later = _traced(replace(request, rounds=max(loop.constant, loop.least)), suggest)
+    return for_rounds(report, later, loop)
 
 
 def _at_other_numbers(request: Request, report: Report, suggest: bool) -> Report:

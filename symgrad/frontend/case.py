@@ -96,7 +96,8 @@ def trace_case(
                 restart()
             return _once(lambda: start(chosen), given_cotangents, between, histories)
 
-        return for_all_values(once, asked, joins=request.cls.symgrad_guest is not None)
+        joins = request.cls.symgrad_guest is not None
+        return for_all_values(once, asked, joins=joins, rounds=request.rounds)
 
     begun: list[Change] = []
     asks_identity, keeps, marked = False, False, frozenset[str]()

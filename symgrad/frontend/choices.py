@@ -10,7 +10,8 @@ False for the mask, may be what is given where it does not.  Ways that give some
 joined: ``where(answer, one, other)`` is what the program gives (``symgrad.frontend.ways``).
 
 A loop that waits for an answer has no last way.  It is traced for few rounds: what goes on is one
-way that is not judged, as one that raises is not, and that another is taken is demanded.
+way that is not judged, as one that raises is not, and that another is taken is demanded.  So are
+those with fewer rounds than are asked for.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -33,8 +34,8 @@ from symgrad.errors import (
 )
 from symgrad.frontend.spoken import is_raised
 from symgrad.frontend.ways import OPPOSITE, Answers, Choice, Way, joined, same
-from symgrad.ir.function import Asked, Demanded, FunctionCase
-from symgrad.ir.graph import Graph, Node
+from symgrad.ir.function import Asked, Demanded, FunctionCase, Loop
+from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.rewrite import rewrite
 from symgrad.ir.types import TensorType
 from symgrad.ops.integers import truth
@@ -47,7 +48,7 @@ MOST_WAYS = 16
 """Ways through one program: each is a trace."""
 MOST_ROUNDS = 3
 """Rounds of a loop that is traced for a few of them."""
-_OF_ROUNDS = f"line {{}} branches on at most {MOST_ROUNDS + 1} values, one a round of its loop"
+_OF_ROUNDS = "line {} branches on at {} {} values, one a round of its loop"
 _OTHERWISE = (ControlFlowError, ShapeError, SpecError, UnsupportedOpError)
 """Errors that say themselves what is not possible."""
 _SAME = ("reshape", "expand", "detach")
@@ -60,10 +61,13 @@ _Clause = tuple[Choice, ...]
 """Of these one has to hold."""
 
 
-def for_all_values(trace: Trace, asked: Sequence[Choice], *, joins: bool) -> FunctionCase:
+def for_all_values(
+    trace: Trace, asked: Sequence[Choice], *, joins: bool, rounds: int = 0
+) -> FunctionCase:  # fmt: skip
     """One case for all answers; what keeps it from standing for all calls is observed.
 
     ``asked``: what the last trace asked, with the answers.  ``joins``: ways that differ are joined.
+    ``rounds``: ways on which a loop waits for so many values at most are not judged.
     Raises what forward raises, and ControlFlowError where two ways differ that are not joined.
     """
     ways: list[Way] = []
@@ -74,6 +78,9 @@ def for_all_values(trace: Trace, asked: Sequence[Choice], *, joins: bool) -> Fun
         if joins and _is_endless(way):
             ways = list(itertools.islice(_ways(trace, asked, _for_rounds), MOST_WAYS + 1))
             break
+    loop = _loop(ways, rounds) if joins else None
+    if loop is not None and rounds:
+        ways = [_for_more_rounds(way, loop) for way in ways]
     if len(ways) > MOST_WAYS:
         return _beyond(ways, "too many masks are asked whether they select anything")
     if not _is_tree(ways):
@@ -90,9 +97,11 @@ def for_all_values(trace: Trace, asked: Sequence[Choice], *, joins: bool) -> Fun
     for way in () if one else apart:
         found += _differing(taken, way, first=way is ways[0])
     case = _together(one or taken.case, [way.case for way in ways if way.case and not way.raises])
-    demanded = _demanded(one or taken.case, ways)
+    demanded = _demanded(one or taken.case, ways, loop)
     raises = next((_raised(way) for way in ways if way.raises and way.choices), None)
-    case = replace(case, demanded=(*case.demanded, *demanded), chosen=taken.answers, raises=raises)
+    case = replace(
+        case, demanded=(*case.demanded, *demanded), chosen=taken.answers, raises=raises, loop=loop
+    )
     return replace(case, observed=(*case.observed, *dict.fromkeys(found)))
 
 
@@ -146,6 +155,41 @@ def _for_rounds(way: Way) -> Way:
         location=way.choices[end - 1].location,
     )
     return Way(way.choices[:end], None, error, True)
+
+
+def _loop(ways: Sequence[Way], rounds: int) -> Loop | None:
+    """The loop in which most is asked on one way, more than once; None where there is none."""
+    asked = [Counter(one.location for one in way.choices) for way in ways]
+    number, place = max(
+        ((number, place) for one in asked for place, number in one.items() if place is not None),
+        key=lambda pair: pair[0], default=(0, None),
+    )  # fmt: skip
+    if number < 2 or place is None:
+        return None
+    ended = sorted(
+        ((of[place], way) for of, way in zip(asked, ways, strict=True) if way.case is not None),
+        key=lambda pair: pair[0],
+    )  # fmt: skip
+    constant = 0
+    for times, way in ended:
+        if not times or (way.case is not None and _varies(way.case)):
+            break
+        constant = times
+    return Loop(place, rounds + 1, constant)
+
+
+def _varies(case: FunctionCase) -> bool:
+    """Does what forward gives depend on the elements of an input?"""
+    return any(node.op == "input" for node in ancestors(case.outputs))
+
+
+def _for_more_rounds(way: Way, loop: Loop) -> Way:
+    """The way; one on which the loop waits for fewer values is none that is judged."""
+    number = [one.location for one in way.choices].count(loop.location)
+    if way.case is None or not 0 < number < loop.least:
+        return way
+    error = ControlFlowError("the loop is judged for more rounds", location=loop.location)
+    return Way(way.choices, None, error, True)
 
 
 def _ways(
@@ -241,7 +285,9 @@ def _on_values(error: SymgradError, asked: Sequence[Choice]) -> SymgradError:
 # -- what is demanded for none of the ways to be taken that raise
 
 
-def _demanded(case: FunctionCase, ways: Sequence[Way]) -> Iterator[Demanded]:
+def _demanded(
+    case: FunctionCase, ways: Sequence[Way], loop: Loop | None
+) -> Iterator[Demanded]:  # fmt: skip
     """What the case demands for all ways: of values, and what the other ways' operations demand."""
 
     def own(node: Node, way: Way) -> Node:
@@ -253,12 +299,14 @@ def _demanded(case: FunctionCase, ways: Sequence[Way]) -> Iterator[Demanded]:
         way._replace(choices=[one._replace(node=own(one.node, way)) for one in way.choices])
         for way in ways
     ]
+    last = {
+        way.choices[-1].node for way in known_here if way.raises and len(way.choices) > MOST_ROUNDS
+    }
     for clause in _clauses(known_here, 0) or []:
         parts = [_parts(one.node, one.holds) for one in clause]
         found = parts[0] if len(parts) == 1 else [_any_of(parts)]
         where = clause[-1].location
-        is_loop = [one.location for one in clause].count(where) > MOST_ROUNDS
-        said = _OF_ROUNDS.format(where.line) if where and is_loop else ""
+        said = _of_rounds(clause, loop, last)
         for node in found:
             yield Demanded(*truth(node), where, said=said)
     known = set(case.demanded)
@@ -269,6 +317,20 @@ def _demanded(case: FunctionCase, ways: Sequence[Way]) -> Iterator[Demanded]:
                 if moved not in known:
                     known.add(moved)
                     yield moved
+
+
+def _of_rounds(clause: _Clause, loop: Loop | None, last: Collection[Node]) -> str:
+    """What a demand about a loop says, in words; empty for others.
+
+    ``last``: what ways that are not judged ask last.
+    """
+    if loop is None or {one.location for one in clause} != {loop.location}:
+        return ""
+    if len(clause) < loop.least and clause[-1].node not in last:
+        return _OF_ROUNDS.format(loop.location.line, "least", loop.least)
+    if len(clause) + loop.least - 1 > MOST_ROUNDS:
+        return _OF_ROUNDS.format(loop.location.line, "most", MOST_ROUNDS + 1)
+    return ""
 
 
 def _clauses(ways: Sequence[Way], depth: int) -> list[_Clause] | None:

@@ -69,7 +69,8 @@ class Request:
     ``specs``: the shapes as they were stated, empty for those of annotations.  ``guess``: how the
     shapes were inferred, where nobody stated them.  ``whole``: all that is asked, of which this is
     a part; ``beside``: other parts of it, for which a repair is to hold as well.  ``left_out``: the
-    plain arguments that no call passes, since backward returns no gradient for them.
+    plain arguments that no call passes, since backward returns no gradient for them.  ``rounds``:
+    a loop that waits for a value asks for more values than that, as far as it is judged.
     """
 
     function: AnyFunction
@@ -83,6 +84,7 @@ class Request:
     whole: Request | None = None
     beside: tuple[Request, ...] = ()
     left_out: frozenset[str] = frozenset()
+    rounds: int = 0
 
     def __reduce__(self) -> tuple[Any, ...]:
         # How shapes were guessed, and the parts of a verdict, mean nothing to another process.

@@ -215,6 +215,19 @@ class Demanded:
 
 
 @dataclass(frozen=True)
+class Loop:
+    """A loop that waits for a value, which its line asks for once a round.
+
+    ``least``: the fewest values that it asks for, as far as it is judged.  ``constant``: the most
+    after which forward, each time that it ends with no more, gives what depends on no input.
+    """
+
+    location: Location
+    least: int
+    constant: int
+
+
+@dataclass(frozen=True)
 class Relation:
     """A stated relation between inputs: each element of ``node`` is ``kind`` 0: > >= != or ==.
 
@@ -268,6 +281,7 @@ class FunctionCase:
     the program asks of elements; ``raises``: the question that it raises for, if it does for some
     answer.  ``bounds``: what is demanded of its inputs, where the proof may use that.
     ``ways``: what it is on each way through the program, where those were joined to one case.
+    ``loop``: the loop that waits for a value, if one does.
     """
 
     conditions: tuple[SizeCondition, ...]
@@ -304,6 +318,7 @@ class FunctionCase:
     raises: Asked | None = None
     bounds: tuple[Assumption, ...] = ()
     ways: tuple[FunctionCase, ...] = ()
+    loop: Loop | None = None
 
     @property
     def aliases(self) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Backwards of fixed points, by the implicit function theorem.
 
-In: a case whose forward ends in a step ``z = f(z, x)``; the step, traced with ``z`` as an unknown.
+In: cases whose forward ends in a step ``z = f(z, x)``; the step, traced with ``z`` as an unknown.
 Out: a judgement of each gradient.
 
 ``[rule: fixed point]``: where ``z = f(z, x)`` and ``I - df/dz`` has an inverse, the gradient of
@@ -69,11 +69,25 @@ def unknown_of(step: FunctionCase) -> Node | None:
 
 
 def judged(
-    case: FunctionCase, step: FunctionCase, declared: Sequence[Assumption], budget: int
+    ways: Sequence[FunctionCase], step: FunctionCase, declared: Sequence[Assumption], budget: int
 ) -> tuple[Subject, Mapping[str, Judgement]]:
-    """The step as a subject, and the judgement of each gradient."""
-    search = _Search(case, step, declared, budget)
-    return search.subject, search.run()
+    """The step as a subject, and the judgement of each gradient.
+
+    ``ways``: the case; or what it is in each number of rounds, where a loop waits for a value.
+    """
+    found: dict[str, Judgement] = {}
+    for case in ways:
+        search = _Search(case, step, declared, budget)
+        for name, one in search.run().items():
+            known = found.get(name)
+            if known is None or one.verdict > known.verdict:
+                found[name] = one
+            elif one.verdict is known.verdict:
+                both = dict.fromkeys((*known.conditions, *one.conditions))
+                found[name] = replace(known, conditions=tuple(both))
+        if not all(one.verdict for one in found.values()):
+            break
+    return search.subject, found
 
 
 @dataclass(frozen=True)

@@ -494,7 +494,8 @@ def _judge_case(
     meant = options.meant(case)
     if meant is not None and fixed_points.unknown_of(meant) is not None and case.problem is None:
         with deadline.part(PROOF_SHARE):
-            step, judgements = fixed_points.judged(case, meant, declared, options.budget)
+            ways = [replace(one, conditions=case.conditions) for one in case.ways] or [case]
+            step, judgements = fixed_points.judged(ways, meant, declared, options.budget)
         return JudgedCase(case, step, judgements)
     runs = where_it_runs(case, options.runs)
     subject = subject_of(runs, declared, meant)
