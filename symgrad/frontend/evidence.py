@@ -467,7 +467,8 @@ def evidence_in(
     }  # fmt: skip
     items = {name: kind for name, kind in _with_items(tree, [one.name for one in named]).items()
              if name in plain_ones and numbers.get(name, "number") == "number"}  # fmt: skip
-    own |= {name: kind for name, kind in items.items() if name not in {*ranks, *used.optional}}
+    clear = {*ranks, *used.optional, *(name for name, kind in own.items() if kind == "sizes")}
+    own |= {name: kind for name, kind in items.items() if name not in clear}
     texts = _texts(tree, [one.name for one in named])
     return {**with_axes, **plain, **indexed, **numbers, **flags, **own, **ranks, **texts}
 
@@ -643,6 +644,8 @@ class _Uses:
                 self.shares |= _names(keyword.value)
             elif keyword.arg in ("dtype", "device"):
                 self.kinds |= dict.fromkeys(_names(keyword.value), keyword.arg)
+            elif keyword.arg == "normalized_shape" and (own := _own_name(keyword.value)):
+                self.kinds[own] = "sizes"
 
     def _by_position(self, name: str, node: ast.Call) -> None:
         """What follows the tensor: axes of ``x.sum(dims)``, sizes of ``x.view(shape)``."""

@@ -136,6 +136,11 @@ def _prelu(input: Any, weight: Any) -> Tensor:
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """``x`` above 0, ``weight * x`` elsewhere; one weight, or one for each index of axis 1."""
     source, slope = as_tensor(input), as_tensor(weight)
+    if slope.ndim > 1:
+        raise ShapeError(
+            "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = "
+            f"{slope.ndim}", location=here(),
+        )  # fmt: skip
     count = slope.node.shape[0] if slope.ndim else 1
     if count != 1:
         channels = source.node.shape[1] if source.ndim > 1 else 1

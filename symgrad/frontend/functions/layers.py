@@ -6,6 +6,7 @@ In: tensors.  Out: tensors; and the Functions that differentiate the operations.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from symgrad.errors import DTypeError, ShapeError, UnsupportedOpError
@@ -19,7 +20,7 @@ from symgrad.frontend.functions.products import BATCH, contract, matmul
 from symgrad.frontend.functions.reductions import amax
 from symgrad.frontend.lift import as_index, as_node, as_tensor, broadcast_shapes, elementwise
 from symgrad.frontend.session import current
-from symgrad.frontend.sizes import as_dim, as_size
+from symgrad.frontend.sizes import Shape, as_dim, as_size
 from symgrad.frontend.table import (
     OperationAssertionError,
     OperationCallError,
@@ -69,6 +70,18 @@ def _product(x: Tensor, weight: Tensor, bias: Any) -> Tensor:
     return product if bias is None else add(product, bias)
 
 
+def _check_bias(bias: Any, shape: Sequence[Dim]) -> None:
+    """Raises ShapeError for a bias that is not broadcast to the shape of the product."""
+    given = () if bias is None else as_tensor(bias).node.shape
+    pairs = zip(given[::-1], shape[::-1], strict=False)
+    wrong = [(own, size) for own, size in pairs if own not in (1, size)]
+    if wrong or len(given) > len(shape):
+        raise ShapeError(
+            f"The bias of shape {list(Shape.of(given))} is not broadcast to the product of shape "
+            f"{list(Shape.of(shape))}", location=here(), equal=wrong,
+        )  # fmt: skip
+
+
 @own_backward(Linear)
 def _linear(x: Tensor, weight: Tensor, bias: Any) -> Tensor:
     return _product(x, weight, bias)
@@ -91,7 +104,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             f"{w.shape[-1]}x{columns})", location=here(),
             equal=[(x.node.shape[-1], w.node.shape[-1])],
         )  # fmt: skip
-    if not current().own_backwards or w.ndim == 1:
+    _check_bias(bias, (*x.node.shape[:-1], *w.node.shape[:-1]))
+    if not current().own_backwards or w.ndim == 1 or (bias is not None and bias.ndim > 1):
         return _product(x, w, bias)
     whole = bias if bias is None else as_tensor(bias).expand(w.shape[0])
     flat = x if x.ndim == 2 else x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
@@ -165,6 +179,8 @@ def embedding(
             location=here(),
         )
     table, places = as_tensor(weight), fresh(as_index(as_node(input)))
+    if table.ndim != 2:
+        raise ShapeError("'weight' must be 2-D", location=here())
     rows = _embedding(table, places)
     if padding_idx is None:
         return rows

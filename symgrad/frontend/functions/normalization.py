@@ -22,7 +22,7 @@ from symgrad.frontend.functions.reductions import mean, shift, sum
 from symgrad.frontend.kinds import refused
 from symgrad.frontend.lift import as_tensor, elementwise
 from symgrad.frontend.session import current
-from symgrad.frontend.sizes import as_dim, size_text
+from symgrad.frontend.sizes import Shape, as_dim, size_text
 from symgrad.frontend.table import OperationCallError, operation
 from symgrad.frontend.table import functions as sg
 from symgrad.frontend.tensor import SymbolicTensor
@@ -144,6 +144,37 @@ def _last_axes(input: Tensor, normalized_shape: Any) -> tuple[int, ...]:
     return tuple(range(-len(wanted), 0))
 
 
+def _check_rows(input: Tensor, axes: Sequence[int], **params: Any) -> None:
+    """Raises ShapeError for a parameter that has not the shape of the axes."""
+    wanted = input.node.shape[-len(axes) :]
+    for name, given in params.items():
+        _check_shape(
+            given, wanted, f"Expected {name} to be of same shape as normalized_shape, but got "
+            f"{name} of shape {{}} and normalized_shape = {list(Shape.of(wanted))}",
+        )  # fmt: skip
+
+
+def _check_channels(input: Tensor, **params: Any) -> None:
+    """Raises ShapeError for a parameter that has not one number for each channel (axis 1)."""
+    if input.ndim < 2:
+        raise ShapeError(
+            f"Expected at least 2 dimensions for input tensor but received {input.ndim}",
+            location=here(),
+        )
+    channels = input.node.shape[1]
+    for name, given in params.items():
+        words = f"{name} should contain {channels} elements, but has shape {{}}"
+        _check_shape(given, (channels,), words)
+
+
+def _check_shape(given: Any, wanted: Sequence[Any], words: str) -> None:
+    """Raises ShapeError with the words, ``{}`` of which is the shape, where it is another."""
+    found = () if given is None else as_tensor(given).node.shape
+    if given is not None and found != tuple(wanted):
+        equal = zip(found, wanted, strict=True) if len(found) == len(wanted) else ()
+        raise ShapeError(words.format(list(Shape.of(found))), location=here(), equal=equal)
+
+
 def _standardised(input: Tensor, axes: Any, eps: Any) -> Tensor:
     centred = sub(input, mean(input, axes, True))
     spread = mean(elementwise("square", centred), axes, True)
@@ -186,7 +217,9 @@ def layer_norm(
 ) -> Tensor:  # fmt: skip
     """``(x - mean) / sqrt(var + eps) * weight + bias`` over the last axes."""
     source = as_tensor(input)
-    return _layer_norm(source, weight, bias, eps, _last_axes(source, normalized_shape))
+    axes = _last_axes(source, normalized_shape)
+    _check_rows(source, axes, weight=weight, bias=bias)
+    return _layer_norm(source, weight, bias, eps, axes)
 
 
 class RMSNorm(Function):
@@ -226,7 +259,9 @@ def rms_norm(
     """``x / sqrt(mean(x²) + eps) * weight`` over the last axes."""
     source = as_tensor(input)
     small = finfo(source.dtype).eps if eps is None else eps
-    return _rms_norm(source, weight, float(small), _last_axes(source, normalized_shape))
+    axes = _last_axes(source, normalized_shape)
+    _check_rows(source, axes, weight=weight)
+    return _rms_norm(source, weight, float(small), axes)
 
 
 # -- over channels (axis 1) and groups of them
@@ -300,11 +335,7 @@ def group_norm(
 ) -> Tensor:  # fmt: skip
     """Each group of channels of each example normalised, then scaled and shifted by channel."""
     source = as_tensor(input)
-    if source.ndim < 2:
-        raise ShapeError(
-            f"Expected at least 2 dimensions for input tensor but received {source.ndim}",
-            location=here(),
-        )
+    _check_channels(source, weight=weight, bias=bias)
     examples, channels = source.shape[:2]
     if num_groups <= 0:
         raise OperationCallError(
@@ -406,9 +437,19 @@ def _update(running: Any, found: Tensor, momentum: Any) -> None:
         running.write(constant(new).node)
 
 
-def _given(*params: Any) -> list[Any]:
-    """Parameters as tensors; None where there is none."""
-    return [None if one is None else as_tensor(one) for one in params]
+def _channel_parameters(input: Tensor, mean: Any, variance: Any, weight: Any, bias: Any) -> Any:
+    """Running averages, weight and bias as tensors of one number for each channel, or None.
+
+    Raises ShapeError where one has another shape, OperationCallError for one average of two.
+    """
+    _check_channels(input, running_mean=mean, running_var=variance, weight=weight, bias=bias)
+    if (mean is None) != (variance is None):
+        raise OperationCallError(
+            "running_mean and running_var must either both be None or neither be None",
+            location=here(),
+        )
+    found = (mean, variance, weight, bias)
+    return [None if one is None else as_tensor(one) for one in found]
 
 
 @operation("batch_norm", method=False)
@@ -423,8 +464,10 @@ def batch_norm(
     the variance divided by one less than the number of values.
     """
     source = as_tensor(input)
+    running_mean, running_var, weight, bias = _channel_parameters(
+        source, running_mean, running_var, weight, bias
+    )
     flat = _places(source)
-    running_mean, running_var, weight, bias = _given(running_mean, running_var, weight, bias)
     found: Tensor
     if not training:
         if running_mean is None or running_var is None:
@@ -453,13 +496,15 @@ def instance_norm(
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     source = as_tensor(input)
+    running_mean, running_var, weight, bias = _channel_parameters(
+        source, running_mean, running_var, weight, bias
+    )
     flat = _places(source)
-    running_mean, running_var, weight, bias = _given(running_mean, running_var, weight, bias)
     count = flat.shape[2]
     _more_than_one(count, "spatial element", source)
     scale, shift = (None if one is None else one.unsqueeze(-1) for one in (weight, bias))
     found = _group_norm(flat.unsqueeze(2), scale, shift, eps)
-    if running_mean is not None or running_var is not None:
+    if running_mean is not None:
         average = mean(flat, 2)
         centred = sub(flat, average.unsqueeze(-1))
         variance = div(sum(elementwise("square", centred), 2), count - 1)
