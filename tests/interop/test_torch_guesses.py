@@ -1154,7 +1154,7 @@ def test_integers_alone_do_not_hide_that_backward_fails() -> None:
     assert "has no attribute 'alpha'" in str(report)
 
 
-class Triangle(FUNCTION):
+class UpperTriangle(FUNCTION):
     """The places of a table by size: as many as the sizes say, so numbers stand for them."""
 
     @staticmethod
@@ -1174,10 +1174,10 @@ class Triangle(FUNCTION):
 
 
 def test_the_places_of_a_table_by_size_are_known_at_numbers() -> None:
-    guess = requested(adapted(Triangle)).guess
+    guess = requested(adapted(UpperTriangle)).guess
     assert guess is not None
     assert guess.text == "x[n, 4, 4]"
-    assert str(sg.verify(Triangle, "n 3 3", suggest=False).verdict) == "PROVED"
+    assert str(sg.verify(UpperTriangle, "n 3 3", suggest=False).verdict) == "PROVED"
 
 
 class Modulus(FUNCTION):

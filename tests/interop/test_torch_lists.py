@@ -335,7 +335,7 @@ class Flipped(Function):
         return g.flip(ctx.dims), None
 
 
-class Summed(Function):
+class SummedAlong(Function):
     """Several axes by their name and by position."""
 
     @staticmethod
@@ -379,7 +379,8 @@ class Limited(Function):
     ("function", "name", "value"),
     [
         (Padded, "padding", "(1, 2, 3, 4)"), (Flipped, "dims", "(0, 1)"),
-        (Summed, "dims", "(0, 1)"), (Shaped, "shape", "(3, -1)"), (Limited, "limits", "(1, 2)"),
+        (SummedAlong, "dims", "(0, 1)"), (Shaped, "shape", "(3, -1)"),
+        (Limited, "limits", "(1, 2)"),
     ],
 )  # fmt: skip
 def test_what_tuples_are_used_for_shows_their_items(function: Any, name: str, value: str) -> None:
@@ -392,7 +393,7 @@ def test_an_annotated_permutation_is_none_that_is_its_own_inverse() -> None:
     assert sg.verify(Transposed, suggest=False).verdict == sg.REFUTED
 
 
-class Kept(Function):
+class KeptFlags(Function):
     """A flag by what backward asks of ctx, and one by a keyword of torch's."""
 
     @staticmethod
@@ -409,7 +410,7 @@ class Kept(Function):
 
 
 def test_flags_are_found_by_what_they_are_used_for() -> None:
-    report = sg.verify(Kept, suggest=False)
+    report = sg.verify(KeptFlags, suggest=False)
     assert report.verdict == sg.REFUTED
     assert dict(report.values)["detach"] == "True"
 

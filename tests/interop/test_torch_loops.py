@@ -13,9 +13,10 @@ import symgrad as sg  # noqa: E402
 from symgrad.errors import ControlFlowError  # noqa: E402
 
 pytestmark = pytest.mark.peers
+Function: Any = torch.autograd.Function
 
 
-class Halved(torch.autograd.Function):
+class Halved(Function):
     @staticmethod
     def forward(ctx: Any, x: Any) -> Any:
         ctx.rounds = 0

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 from symgrad.codegen.program.definitions import KernelProgram
 from symgrad.codegen.program.termwise import axes_around
@@ -52,7 +53,7 @@ def _inside_of_sums(roots: Iterable[Expr]) -> frozenset[Expr]:
     return frozenset(one.body for one in found if _is_sum(one) and _is_sum(one.args[0]))
 
 
-def _is_sum(expr: Expr) -> bool:
+def _is_sum(expr: Expr) -> TypeGuard[Reduce]:
     return isinstance(expr, Reduce) and expr.kind == "sum" and not expr.order
 
 
@@ -94,15 +95,15 @@ class _Rule:
         """``expr`` without its factors that vary over fewer axes, and these, inner ones first."""
         factors: list[_Factor] = []
         dtype = expr.dtype
-        while isinstance(expr, Call) and expr.function in ("mul", "div", "neg"):
+        while isinstance(expr, Call) and (function := expr.function) in ("mul", "div", "neg"):
             left, right = expr.operands[0], expr.operands[-1]
             if left.dtype != dtype or right.dtype != dtype:
                 break
-            if expr.function == "neg":
+            if function == "neg":
                 expr, one = left, _Factor(self._pool.literal(-1.0, dtype))
             elif fewer(right):
-                expr, one = left, _Factor(right, expr.function == "div")
-            elif expr.function == "mul" and fewer(left):
+                expr, one = left, _Factor(right, function == "div")
+            elif function == "mul" and fewer(left):
                 expr, one = right, _Factor(left)
             else:
                 break

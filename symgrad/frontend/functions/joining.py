@@ -410,7 +410,8 @@ def pad(input: Any, pad: Sequence[Any], mode: str = "constant", value: Any = Non
     """A number (0) before and behind the axes, given in pairs from the last axis on.
 
     Other modes repeat what is there: the edges (``replicate``), what lies behind them, backwards
-    (``reflect``), or at the other end (``circular``).
+    (``reflect``), or at the other end (``circular``); these take one to three pairs, and one or two
+    axes before those that are padded.
     """
     if mode not in ("constant", *_REPEATED):
         raise UnsupportedOpError(
@@ -425,7 +426,14 @@ def pad(input: Any, pad: Sequence[Any], mode: str = "constant", value: Any = Non
             "Padding length should be less than or equal to two times the input dimension but got "
             f"padding length {len(pad)} and input of dimension {tensor.ndim}", location=here(),
         )  # fmt: skip
-    for number in range(len(pad) // 2):
+    pairs = len(pad) // 2
+    if mode != "constant" and not (1 <= pairs <= 3 and 1 <= tensor.ndim - pairs <= 2):
+        raise OperationCallError(
+            f"Padding size {len(pad)} is not supported for {tensor.ndim}D input tensor with "
+            f"mode {mode!r}", location=here(),
+            hint="2 numbers pad a 2D or 3D input, 4 a 3D or 4D one, and 6 a 4D or 5D one",
+        )  # fmt: skip
+    for number in range(pairs):
         axis = tensor.ndim - 1 - number
         before, behind = as_dim(pad[2 * number]), as_dim(pad[2 * number + 1])
         if mode == "constant":

@@ -38,9 +38,9 @@ from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.oracle.values import DomainError, Evaluator
 from symgrad.proof.scalars.bodies import asked
 
-BISECTIONS = 54
+ROOT_STEPS = 54
 GRID = sorted({0.0, *(sign * 2.0**k for k in range(-6, 12) for sign in (1, -1))})
-_BESIDE = 1e-9
+_BESIDE, _CLOSE = 1e-9, 1e-13
 _SAME, _ROUNDING = 1e-6, 1e-13
 _FREE = ("constant", "interval", "positive", "nonnegative", "negative", "nonzero")
 
@@ -188,31 +188,42 @@ class _Line:
         found: set[float] = set()
         for which in range(len(self.differences)):
             changes = [
-                (left[0], right[0], element)
-                for left, right in itertools.pairwise(grid)
-                for element in np.flatnonzero(
-                    np.sign(left[1][which]) * np.sign(right[1][which]) < 0
-                )
+                (left, right, element)
+                for left, right in itertools.pairwise((value, gaps[which]) for value, gaps in grid)
+                for element in np.flatnonzero(np.sign(left[1]) * np.sign(right[1]) < 0)
             ]
-            changes.sort(key=lambda change: (min(abs(change[0]), abs(change[1])), change[2]))
-            for low, high, element in changes[:ROOTS_EACH]:
+            changes.sort(key=lambda one: (min(abs(one[0][0]), abs(one[1][0])), one[2]))
+            for left, right, element in changes[:ROOTS_EACH]:
                 if len(found) < MOST_THRESHOLDS:
-                    found.add(self._bisected(which, int(element), low, high))
+                    ends = [(value, float(gap[element])) for value, gap in (left, right)]
+                    found.add(self._root(which, int(element), *ends))
         return sorted(found)
 
-    def _bisected(self, which: int, element: int, low: float, high: float) -> float:
-        first = self._gaps(low)
-        below = first is not None and first[which][element] < 0
-        for _ in range(BISECTIONS):
-            middle = (low + high) / 2
-            gaps = self._gaps(middle)
-            if gaps is None or middle in (low, high):
+    def _root(
+        self, which: int, element: int, low: tuple[float, float], high: tuple[float, float]
+    ) -> float:
+        """Where a difference is 0 between two values, with what it is at these.
+
+        By secants, the end that stays weighing half as much each time (the Illinois method), and
+        by halves where these are slow.
+        """
+        root, halve = low[0], False
+        for _ in range(ROOT_STEPS):
+            width = high[0] - low[0]
+            share = low[1] / (low[1] - high[1])
+            last, root = root, low[0] + (0.5 if halve or not 0 < share < 1 else share) * width
+            gaps = self._gaps(root)
+            if gaps is None or abs(root - last) <= _CLOSE * (1 + abs(root)):
                 break
-            if (gaps[which][element] < 0) == below:
-                low = middle
+            here = root, float(gaps[which][element])
+            if not here[1]:
+                break
+            if (here[1] < 0) == (low[1] < 0):
+                low, high = here, (high[0], high[1] / 2)
             else:
-                high = middle
-        return (low + high) / 2
+                low, high = (low[0], low[1] / 2), here
+            halve = not halve and high[0] - low[0] > width / 2
+        return root
 
 
 def _flat(arrays: Iterable[Array]) -> Array:
