@@ -237,8 +237,13 @@ def listed(function: AnyFunction) -> tuple[str, ...]:
 
 
 def _with_tensors(tree: ast.AST, names: Sequence[str]) -> set[str]:
-    """The arguments of whose items a loop asks what tensors alone are asked: ``m.t()``."""
+    """The arguments whose items are tensors in a loop.
+
+    It asks what tensors alone are asked, ``m.t()``; or adds or multiplies what is no number by its
+    name, ``x * mask``.
+    """
     own = {**_kept_attributes(tree, names), **{name: name for name in names}}
+    numbers = {name for name in names if _NUMBERS.search(name) or COUNTED.search(name)}
     found: set[str] = set()
     for node in ast.walk(tree):
         loops = [node] if isinstance(node, ast.For) else getattr(node, "generators", [])
@@ -246,11 +251,37 @@ def _with_tensors(tree: ast.AST, names: Sequence[str]) -> set[str]:
             one.value.id for one in ast.walk(node) if loops
             if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name)
         }  # fmt: skip
+        combined = _combined(node) if loops else set()
         for loop in loops:
             for target, value in _in_turn(loop.target, loop.iter):
-                if _text(target) in asked and _text(value) in own:
-                    found.add(own[_text(value)])
+                name, of = _text(target), own.get(_text(value), "")
+                by_name = of not in numbers and not _NUMBERS.search(name)
+                if of and (name in asked or (by_name and name in combined)):
+                    found.add(of)
     return found
+
+
+def _combined(loop: ast.AST) -> set[str]:
+    """The names that are an operand beside something that is no number, and nothing else."""
+    pairs = [
+        (one, other) for node in ast.walk(loop)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mult, ast.MatMult))
+        for one, other in ((node.left, node.right), (node.right, node.left))
+    ]  # fmt: skip
+    pairs += [
+        (node.value, node.target)
+        for node in ast.walk(loop)
+        if isinstance(node, ast.AugAssign) and isinstance(node.op, (ast.Mult, ast.MatMult))
+    ]
+    uses = Counter(
+        node.id for node in ast.walk(loop)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    )  # fmt: skip
+    operands = Counter(
+        one.id for one, other in pairs
+        if isinstance(one, ast.Name) and not isinstance(other, ast.Constant)
+    )  # fmt: skip
+    return {name for name, number in operands.items() if number == uses[name]}
 
 
 def _in_turn(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:

@@ -35,7 +35,7 @@ def lists_of(function: AnyFunction, static: Mapping[str, Any]) -> dict[str, int]
     return {
         one.name: number_of(function, one.name) for one in parameters(function)
         if one.name not in static and one.default is Parameter.empty
-        and (one.name in used or _is_stated(function, one))
+        and (_is_stated(function, one) or (one.name in used and not _are_numbers(function, one)))
     }  # fmt: skip
 
 
@@ -44,6 +44,11 @@ def _is_stated(function: AnyFunction, parameter: Parameter) -> bool:
     return items is not None and not items.optional and all(
         getattr(one, "__name__", "").endswith("Tensor") for one in items.types
     )  # fmt: skip
+
+
+def _are_numbers(function: AnyFunction, parameter: Parameter) -> bool:
+    items = items_of(function, parameter)
+    return items is not None and items.are_numbers
 
 
 def with_lists_opened(function: AnyFunction, static: Mapping[str, Any]) -> AnyFunction:

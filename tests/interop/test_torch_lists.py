@@ -156,6 +156,40 @@ class Looped(Function):
         return g, None
 
 
+class Multiplied(Function):
+    """What is multiplied in turn is a tensor, since its name says no number."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, masks: Any) -> Any:
+        ctx.masks = masks
+        for mask in masks:
+            x = x * mask
+        return x
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        for mask in ctx.masks:
+            g = g * mask
+        return g, None
+
+
+class ByFactors(Function):
+    """Numbers by their name."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, factors: Any) -> Any:
+        ctx.factors = factors
+        for one in factors:
+            x = x * one
+        return x
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        for one in ctx.factors:
+            g = g * one
+        return g, None
+
+
 class LoopedForward(Looped):
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
@@ -199,12 +233,21 @@ class Prepared(Function):
         return g * first, None
 
 
-@pytest.mark.parametrize("function", [Annotated, Starred, Parts, Joined, Looped, Needed, Prepared])
+@pytest.mark.parametrize(
+    "function", [Annotated, Starred, Parts, Joined, Looped, Multiplied, Needed, Prepared]
+)
 def test_tensors_of_a_list_are_constants(function: Any) -> None:
     report = sg.verify(function, suggest=False)
     assert report.verdict == sg.PROVED, str(report)
     assert "is a list of 2 tensors" in str(report)
-    assert not {name for name in report.inputs if name.startswith(("xs", "weights", "pair"))}
+    lists = ("xs", "weights", "masks", "pair")
+    assert not {name for name in report.inputs if name.startswith(lists)}
+
+
+def test_a_name_says_that_items_are_numbers() -> None:
+    report = sg.verify(ByFactors, suggest=False)
+    assert report.verdict == sg.PROVED, str(report)
+    assert "is a list of" not in str(report)
 
 
 @pytest.mark.parametrize("function", [Given, LoopedForward])

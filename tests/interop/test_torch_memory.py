@@ -112,6 +112,49 @@ class OfOutside(Viewless):
         return x * 1
 
 
+class OfComplex(Function):
+    """The real part of the square of a complex number, in exchanged memory."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, w: Any) -> Any:
+        ctx.save_for_backward(x, w)
+        z = torch.complex(x, w)
+        found = torch.empty_like(z)
+        found.data = z * z
+        return found.real * 1
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, w = ctx.saved_tensors
+        return 2 * g * x, -2 * g * w
+
+
+class OfComplexWrong(OfComplex):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, w = ctx.saved_tensors
+        return 2 * g * x, 2 * g * w
+
+
+class OfReal(OfComplex):
+    @staticmethod
+    def forward(ctx: Any, x: Any, w: Any) -> Any:
+        found = torch.empty_like(x)
+        found.data = torch.complex(x, w)
+        return found.real * 1
+
+
+def test_the_memory_of_complex_numbers_is_taken_over() -> None:
+    assert sg.verify(OfComplex, "n; n").verdict == sg.PROVED
+    assert sg.verify(OfComplexWrong, "n; n", suggest=False).verdict == sg.REFUTED
+
+
+def test_real_memory_is_not_exchanged_with_complex_memory() -> None:
+    with pytest.raises(SymgradError, match="exchanges real and complex numbers") as error:
+        sg.verify(OfReal, "n; n", suggest=False)
+    assert error.value.location is not None
+
+
 @pytest.mark.parametrize("requires_grad", [True, False])
 def test_the_memory_of_the_input_is_taken_over(requires_grad: bool) -> None:
     static = {"requires_grad": requires_grad}

@@ -11,6 +11,7 @@ import torch
 
 from symgrad.errors import UnsupportedOpError
 from symgrad.frontend.caller import here
+from symgrad.frontend.complexes import ComplexTensor, real_of
 from symgrad.frontend.functions.casting import detach
 from symgrad.frontend.lift import as_tensor
 from symgrad.frontend.questions import note_limit, questions
@@ -29,7 +30,7 @@ def exchange(self: Tensor, other: Any, name: str) -> Tensor:
     """The tensor itself, which shows the memory of another one from here on.
 
     What else showed its old memory still does.  Raises UnsupportedOpError for a tensor that others
-    hold: inputs, cotangents, outputs, what backward finds on ctx.
+    hold (inputs, cotangents, outputs, what backward finds on ctx), and for one of other numbers.
     """
     source, session, known = as_tensor(inward(other)), current(), questions()
     if isinstance(self, SelectedTensor) or isinstance(source, SelectedTensor):
@@ -41,7 +42,10 @@ def exchange(self: Tensor, other: Any, name: str) -> Tensor:
         )
     if session.history is not None and session.history.following:
         session.history.give_up(f"{name} is not followed")
-    shown = detach(source)
+    if isinstance(self, ComplexTensor) is not isinstance(source, ComplexTensor):
+        what = f"{name.strip()} exchanges real and complex numbers"
+        raise _refused(what, "give the result a name of its own")
+    shown = detach(real_of(source))
     self.storage, self.steps, self._cached = shown.storage, shown.steps, shown._cached
     self.lies_as(shown.strides, shown.certain)
     return self

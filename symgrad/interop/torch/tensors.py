@@ -224,6 +224,7 @@ def _complex_class() -> type:
             elif callable(value):
                 members[name] = _of_complex(name)
     members |= {name: _part(place, name) for place, name in enumerate(("real", "imag"))}
+    members["data"] = property(_of_complex("detach"), _exchange)
     return _made(ComplexTensor, members)
 
 
