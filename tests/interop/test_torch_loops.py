@@ -70,7 +70,7 @@ class Always(Halved):
         return x
 
 
-class Added(torch.autograd.Function):
+class Added(Function):
     """It starts from zeros: with no round, it gives a constant, which backward forgets."""
 
     @staticmethod
@@ -94,7 +94,7 @@ class Late(Halved):
         return g / 2**ctx.rounds if ctx.rounds else g * 3
 
 
-class Iterated(torch.autograd.Function):
+class Iterated(Function):
     """It iterates, and backward is that of what this converges to."""
 
     @staticmethod

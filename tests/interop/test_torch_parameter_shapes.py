@@ -11,10 +11,11 @@ torch = pytest.importorskip("torch")
 import symgrad as sg  # noqa: E402
 
 pytestmark = pytest.mark.peers
+Function: Any = torch.autograd.Function
 F = torch.nn.functional
 
 
-class LayerNorm(torch.autograd.Function):
+class LayerNorm(Function):
     """Right for every normalized_shape."""
 
     @staticmethod

@@ -18,7 +18,7 @@ SHAPES = [shape for axes in range(3) for shape in itertools.product((1, 2, 3), r
 INPUTS = [(2, 3), (2, 3, 2), (1, 3), (3,)]
 ROWS = [(3,), (2,), (1,), (2, 3), (3, 2), (1, 3)]
 
-Call = Callable[[Any, Any], Any]
+Call = Callable[..., Any]
 
 
 def _normalised() -> Iterator[tuple[str, Call]]:
