@@ -167,7 +167,16 @@ class Context:
         state_of(self).materialize = bool(value)
 
     to_save = _assigned("to_save", save_for_backward)
-    saved_for_forward = _assigned("saved_for_forward", save_for_forward)
+
+    @property
+    def saved_for_forward(self) -> tuple[Any, ...] | None:
+        """What ``save_for_forward`` kept; to assign it is to call that."""
+        return state_of(self).saved_forward or None
+
+    @saved_for_forward.setter
+    def saved_for_forward(self, value: Any) -> None:
+        self.save_for_forward(*(value if isinstance(value, tuple) else (value,)))
+
     dirty_tensors = _assigned("dirty_tensors", mark_dirty)
     non_differentiable = _assigned("non_differentiable", mark_non_differentiable)
     materialize_grads = _assigned("materialize_grads", set_materialize_grads)

@@ -69,6 +69,39 @@ def test_mistakes_stay_mistakes(fill: float) -> None:
     assert wrong.verdict == sg.REFUTED
 
 
+class Scaled(Softmax):
+    """What masks is scaled and moved by numbers before it is an exponent."""
+
+    fill = -1e9
+    scale, moved = 1.0, 0.0
+
+    @classmethod
+    def forward(cls, ctx: Any, x: Any, mask: Any) -> Any:
+        p = (x.masked_fill(mask, cls.fill) * cls.scale + cls.moved).exp()
+        ctx.save_for_backward(p)
+        return p / cls.scale
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        (p,) = ctx.saved_tensors
+        return p * g, None
+
+
+@pytest.mark.parametrize(
+    ("numbers", "verdict"),
+    [
+        ({"scale": 0.125}, sg.PROVED), ({"scale": 1e-9}, sg.REFUTED),
+        ({"fill": -1e4, "scale": 1e-3}, sg.REFUTED), ({"moved": 1e9}, sg.REFUTED),
+        ({"fill": -1e4, "moved": 9999}, sg.REFUTED), ({"moved": -4.0}, sg.PROVED),
+    ],
+)  # fmt: skip
+def test_what_masks_has_to_be_far_below_where_it_is_an_exponent(
+    numbers: dict[str, float], verdict: Any
+) -> None:
+    judged = sg.verify(type("Judged", (Scaled,), numbers), "n", "bool[n]", suggest=False)
+    assert judged.verdict == verdict, str(judged)
+
+
 class Sum(Softmax):
     """What is masked is read by more than exponentials."""
 

@@ -53,6 +53,18 @@ def _inner(of: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
     return backward
 
 
+@pytest.mark.parametrize("factor", [1.0, 1e10])
+def test_what_a_large_number_multiplies_is_left_out(factor: float) -> None:
+    report = sg.verify(
+        _class(
+            lambda x: factor * (F.softplus(x) - x), lambda g, x: factor * g * (torch.sigmoid(x) - 1)
+        ),
+        "n", suggest=False,
+    )  # fmt: skip
+    assert report.verdict == sg.PROVED, str(report)
+    assert ("except where x > 20" in str(report)) == (factor > 1), str(report)
+
+
 def _mish(g: Any, x: Any) -> Any:
     t = torch.tanh(F.softplus(x))
     return g * (t + x * (1 - t * t) * torch.sigmoid(x))

@@ -255,6 +255,29 @@ def test_saved_tensors_in_jvp_are_those_saved_for_forward() -> None:
     assert "not enough values" in found.text
 
 
+def test_what_is_saved_for_forward_has_its_own_name() -> None:
+    class Named(sg.Function):
+        @staticmethod
+        def forward(x: Any) -> Any:
+            return x * x
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.save_for_backward(*inputs)
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return 2.0 * grad * ctx.saved_tensors[0]
+
+        @staticmethod
+        def jvp(ctx: Any, x_t: Any) -> Any:
+            (x,) = ctx.saved_for_forward
+            return 2.0 * x * x_t
+
+    assert str(jvp_line(Named, "n").verdict) == "PROVED"
+
+
 def test_without_jvp_there_is_no_line() -> None:
     class Plain(sg.Function):
         @staticmethod

@@ -211,6 +211,8 @@ def is_beyond(subject: Subject, point: Point) -> bool:
 
 MOST_FACTORS = 2
 """Of how many factors forward may be a sum of products; gradients have a cotangent besides."""
+LARGEST_FACTOR = 1e3
+"""A number that is multiplied by, beyond which the difference does not stay small."""
 _ALIKE = frozenset((
     "add", "sub", "neg", "expand", "reshape", "permute", "slice", "unslice", "sum", "cumsum",
     "concat", "diagonal", "softplus", "log_sigmoid", "silu",
@@ -252,7 +254,8 @@ def _degree(node: Node, found: Mapping[Node, float], moving: set[Node]) -> float
     if node.op in _BOUNDED:
         return 0.0 if most <= 1 else math.inf
     if node.op in ("mul", "einsum"):
-        return sum(found[arg] for arg in node.args)
+        large = any(abs(_number(arg) or 0) > LARGEST_FACTOR for arg in node.args)
+        return math.inf if large else sum(found[arg] for arg in node.args)
     if node.op == "square":
         return 2 * most
     if node.op == "where" and node.args[0] not in moving:
@@ -275,7 +278,8 @@ def _degree_of_quotient(node: Node, found: Mapping[Node, float], moving: set[Nod
     """Of what is divided by something else, or is a sigmoid, times something else."""
     above, below = node.args
     if below not in moving:
-        return found[above] + found[below]
+        small = abs(_number(below) or 1) < 1 / LARGEST_FACTOR
+        return math.inf if small else found[above] + found[below]
     if below.op != "add":
         return math.inf
     for exponent in (arg.args[0] for arg in below.args if arg.op == "exp"):

@@ -10,13 +10,15 @@ What is proved is proved of that one, so that an entry of each row that is not m
 condition; the number, and how far above it the greatest of a row has to be, is printed.
 
 A number is read so where it is a branch of a ``where``, and where nothing but exponentials, the
-greatest value of a row and its place read that, moved along its axes, scaled, or with something
-added or subtracted.
+greatest value of a row and its place read that, moved along its axes, scaled by a number, or with
+something added or subtracted.  What numbers make of it on the way has to be far below, too:
+``softmax(1e-4 * x.masked_fill(mask, -1e4))`` masks nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 
 from symgrad.ir.graph import Graph, Node
 from symgrad.ir.rewrite import rewrite
@@ -27,6 +29,8 @@ GREATEST_FILL = -1e4
 """A number above it may be a logit."""
 UNDERFLOW = 746
 """``exp(-746)`` is 0 in doubles."""
+GREATEST_EXPONENT = -2.0 * UNDERFLOW
+"""What the exponential is taken of, where the rest is 0; half of it is left for the logits."""
 _MOVED = frozenset(("expand", "reshape", "permute", "slice", "shift", "concat"))
 
 
@@ -36,7 +40,10 @@ def filled(subject: Subject) -> Subject | None:
     if not fills:
         return None
     readers = _readers(subject)
-    read = {node for node in fills if _is_for_exponentials(node, readers)}
+    read = {
+        node: exponents
+        for node in fills if (exponents := _exponents(node, readers)) is not None
+    }  # fmt: skip
     if not read:
         return None
     graph, said = Graph(), dict[str, None]()
@@ -46,7 +53,7 @@ def filled(subject: Subject) -> Subject | None:
             return None
         branches = list(args)
         for place, value in _branches(node):
-            said[_sentence(value)] = None
+            said[_sentence(value, read[node][place])] = None
             infinity = graph.constant(float("-inf"), node.dtype)
             branches[place] = graph.expand(infinity, node.shape)
         return graph.apply("where", *branches)
@@ -58,12 +65,13 @@ def filled(subject: Subject) -> Subject | None:
     return found
 
 
-def _sentence(value: float) -> str:
-    above = value + UNDERFLOW
+def _sentence(value: float, exponent: float) -> str:
+    above = exponent + UNDERFLOW
     said = "it" if above == value else f"{above:.12g}"
+    scaled = "" if exponent == value else f" (as {exponent:.12g} there)"
     return (
-        f"{value:g}, where it masks, is -inf: its exponential is 0 in doubles in a row with an "
-        f"entry above {said}"
+        f"{value:g}, where it masks, is -inf: its exponential{scaled} is 0 in doubles in a row "
+        f"with an entry above {said}"
     )
 
 
@@ -96,29 +104,52 @@ def _results(subject: Subject) -> Iterable[Node]:
     yield from subject.gradients.values()
 
 
-def _is_for_exponentials(fill: Node, readers: dict[Node, list[Node | None]]) -> bool:
-    """Is all that is made of it an exponential, or the greatest value of a row, or its place?"""
-    todo, seen = [fill], {fill}
+def _exponents(fill: Node, readers: Mapping[Node, list[Node | None]]) -> dict[int, float] | None:
+    """What is made of the number of each branch, at most, where it is read.
+
+    None where anything but exponentials, the greatest value of a row and its place read it, or
+    where that may be a logit.
+    """
+    branches = _branches(fill)
+    found = {place: -math.inf for place, _ in branches}
+    start = (fill, tuple(value for _, value in branches))
+    todo, seen = [start], {start}
     while todo:
-        node = todo.pop()
+        node, values = todo.pop()
+        if len(seen) > MOST_READERS:
+            return None
         for reader in readers.get(node, ()):
-            if reader is None or not (reader.op in _ENDS or _keeps(reader, node)):
-                return False
-            if reader.op not in _ENDS and reader not in seen:
-                seen.add(reader)
-                todo.append(reader)
-    return True
+            if reader is not None and reader.op in _ENDS:
+                found = {
+                    place: max(found[place], value)
+                    for (place, _), value in zip(branches, values, strict=True)
+                }
+                continue
+            kept = None if reader is None else _kept(reader, node, values)
+            if reader is None or kept is None:
+                return None
+            if (reader, kept) not in seen:
+                seen.add((reader, kept))
+                todo.append((reader, kept))
+    return found if all(value <= GREATEST_EXPONENT for value in found.values()) else None
 
 
+MOST_READERS = 1000
 _ENDS = frozenset(("exp", "amax", "max", "argmax"))
 
 
-def _keeps(reader: Node, node: Node) -> bool:
-    """Is what reads it -inf, or near it, where it is?"""
+def _kept(reader: Node, node: Node, values: tuple[float, ...]) -> tuple[float, ...] | None:
+    """What numbers are in what reads them; None where it is not near to -inf where they are."""
     if reader.op in _MOVED or (reader.op == "cast" and reader.dtype.is_float):
-        return True
-    if reader.op in ("mul", "div"):
-        factor = bare(reader.args[1] if reader.args[0] is node else reader.args[0])
-        above = reader.op == "mul" or reader.args[0] is node
-        return above and factor.op == "constant" and factor.attributes["value"].value > 0
-    return reader.op == "add" or (reader.op == "sub" and reader.args[1] is not node)
+        return values
+    if reader.op not in ("add", "sub", "mul", "div"):
+        return None
+    other = bare(reader.args[1] if reader.args[0] is node else reader.args[0])
+    number = float(other.attributes["value"].value) if other.op == "constant" else None
+    if reader.op == "add" or (reader.op == "sub" and reader.args[1] is not node):
+        moved = 0.0 if number is None else number if reader.op == "add" else -number
+        return tuple(value + moved for value in values)
+    if number is None or number <= 0 or (reader.op == "div" and reader.args[0] is not node):
+        return None
+    factor = number if reader.op == "mul" else 1 / number
+    return None if reader.op == "sub" else tuple(value * factor for value in values)
