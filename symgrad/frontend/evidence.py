@@ -681,7 +681,8 @@ class _Uses:
     def _by_position(self, name: str, node: ast.Call) -> None:
         """What follows the tensor: axes of ``x.sum(dims)``, sizes of ``x.view(shape)``."""
         of_module = isinstance(node.func, ast.Name) or (
-            isinstance(node.func, ast.Attribute) and _text(node.func.value) in _TENSOR_MODULES
+            isinstance(node.func, ast.Attribute)
+            and ast.unparse(node.func.value).rpartition(".")[2] in _TENSOR_MODULES
         )
         behind = [one.value if isinstance(one, ast.Starred) else one for one in node.args]
         behind = behind[1:] if of_module else behind
@@ -694,7 +695,7 @@ class _Uses:
             self.kinds[_own_name(behind[-1])] = "items"
         elif name == "pad":
             self.items[own] = max(self.items.get(own, 0), 2)
-        elif name in _INTO_SHAPES and _SHAPES.search(own):
+        elif name in _NORMS or (name in _INTO_SHAPES and _SHAPES.search(own)):
             self.kinds[own] = "sizes"
 
 
@@ -706,6 +707,8 @@ def _compared(node: ast.expr) -> set[str]:
     return {name for name in names if not _NUMBERS.search(name)}
 
 
+_NORMS = ("layer_norm", "native_layer_norm", "rms_norm")
+"""What takes the sizes of the last axes behind the tensor."""
 _TENSOR_MODULES = ("torch", "F", "sg", "nn", "functional", "th")
 _KEEPING = ("Size", "device", "tensor", "full", "arange", "zeros", "ones", "empty", "finfo")
 """Functions of these modules that take numbers first."""

@@ -36,6 +36,16 @@ class LayerNorm(Function):
         return by_x, None, (grad * normal).sum(rows), grad.sum(rows)
 
 
+class ByPosition(LayerNorm):
+    """What is given to a norm by position is a shape, whatever it is called."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, own: Any, weight: Any, bias: Any) -> Any:
+        ctx.save_for_backward(x, weight)
+        ctx.axes = tuple(range(-len(own), 0))
+        return torch.nn.functional.layer_norm(x, own, weight, bias)
+
+
 class WithoutMean(LayerNorm):
     """Wrong: the mean depends on x, too."""
 
@@ -54,6 +64,12 @@ def test_the_shape_of_a_norm_is_that_of_its_weight() -> None:
     report = sg.verify(LayerNorm)
     assert report.verdict == sg.PROVED, report
     assert "normalized_shape = (2,), weight[2], bias[2]" in str(report)
+
+
+def test_a_shape_is_known_by_its_place() -> None:
+    report = sg.verify(ByPosition)
+    assert report.verdict == sg.PROVED, report
+    assert "own = (2,), weight[2], bias[2]" in str(report)
 
 
 def test_a_wrong_norm_of_a_given_shape_is_refuted() -> None:
