@@ -215,10 +215,11 @@ def _generic(
 ) -> CounterexampleReport | None:
     """A generic point of a case, and the element of a gradient that is farthest from 0 there.
 
-    It meets what is declared of the inputs.
+    It meets what is declared of the inputs, and what forward demands of them; None where the one
+    that is drawn does not.
     """
     at = subject.draw(sizes, _GENERIC) if name in subject.gradients else None
-    if at is None:
+    if at is None or not subject.is_as_demanded(at.point):
         return None
     gradient = np.asarray(at.values[subject.gradients[name]], float)
     if not gradient.size:

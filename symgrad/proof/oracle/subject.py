@@ -170,17 +170,29 @@ class Subject:
 
     def is_as_wished(self, point: Point) -> bool:
         """Does all hold at a point that a counterexample is wished to be at?"""
-        wished = [one for one in self.demanded if one.wished]
-        if not wished:
+        return self._holds(
+            [one for one in self.demanded if one.wished and one.apart is not None], point
+        )
+
+    def is_as_demanded(self, point: Point) -> bool:
+        """Does all hold at a point that forward demands to hold, and raises without?"""
+        return self._holds([one for one in self.demanded if _is_truth(one)], point)
+
+    def _holds(self, demanded: Sequence[Demanded], point: Point) -> bool:
+        if not demanded:
             return True
         try:
             with np.errstate(all="ignore"):
-                found = self._evaluator([one.node for one in wished]).run(
+                found = self._evaluator([one.node for one in demanded]).run(
                     _DOUBLE, point.doubles(), point.sizes
                 )
         except DomainError:
             return False
-        return all(bool((found[one.node] != one.apart).all()) for one in wished)
+        held = [
+            found[one.node] if one.apart is None else found[one.node] != one.apart
+            for one in demanded
+        ]
+        return all(bool(np.all(one)) for one in held)
 
     def _evaluator(self, results: Sequence[Node]) -> Evaluator:
         """The program of some nodes, made once for all subjects of one graph."""
@@ -492,3 +504,7 @@ def gradient_is_double(at: Evaluation) -> bool:
 def precisely() -> Any:
     """The working precision of every 60-digit evaluation, as a context."""
     return mpmath.workdps(DIGITS)
+
+
+def _is_truth(demanded: Demanded) -> bool:
+    return demanded.node.dtype == bool_ and demanded.apart is None and not demanded.wished
