@@ -33,7 +33,8 @@ from symgrad.errors import (
     is_limit,
 )
 from symgrad.frontend.spoken import is_raised
-from symgrad.frontend.ways import OPPOSITE, Answers, Choice, Way, joined, same
+from symgrad.frontend.ways import Answers, Choice, Way, joined, same
+from symgrad.ir.expr import OPPOSITE
 from symgrad.ir.function import Asked, Demanded, FunctionCase, Loop
 from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.rewrite import rewrite

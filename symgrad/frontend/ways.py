@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from symgrad.errors import Location, SymgradError
 from symgrad.ir.dtype import bool_
+from symgrad.ir.expr import OPPOSITE
 from symgrad.ir.function import FunctionCase
 from symgrad.ir.graph import Graph, Node
 from symgrad.ir.rewrite import rewrite
@@ -26,7 +27,6 @@ _KEEPING = ("expand", "reshape", "permute", "slice", "detach", "cast", "sum", "a
 """Operations whose result is False, or 0, where that is all they get."""
 _SPREADING = ("expand", "reshape", "permute", "slice", "detach", "all", "any")
 """Operations whose result is True where that is all they get."""
-OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
 _TURNED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
 Answers = tuple[bool, ...]
 

@@ -306,7 +306,7 @@ def _decided(function: str, left: Dim, right: Dim) -> bool | None:
     """The truth of a relation where it holds, or fails, for all sizes >= 1."""
     if _shown(function, left, right):
         return True
-    return False if _shown(_OPPOSITE[function], left, right) else None
+    return False if _shown(OPPOSITE[function], left, right) else None
 
 
 def _shown(function: str, left: Dim, right: Dim) -> bool:
@@ -318,4 +318,5 @@ def _shown(function: str, left: Dim, right: Dim) -> bool:
     return difference.at_least(int(function in ("lt", "gt")), least_size=1)
 
 
-_OPPOSITE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
+OPPOSITE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
+"""What holds of numbers where a comparison does not."""

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from symgrad.budgets import RANGE_DEPTH
 from symgrad.ir.dim import Atom, Dim, DimLike, Size, product
 from symgrad.ir.dtype import bool_
+from symgrad.ir.expr import OPPOSITE
 from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.indexing import ranges
 from symgrad.ops.movement import bare
@@ -524,17 +525,16 @@ def _comparisons(
     elif condition.op == ("logical_and" if held else "logical_or"):
         for part in condition.args:
             yield from _comparisons(part, held, path)
-    elif condition.op in _OPPOSITE:
+    elif condition.op in OPPOSITE:
         yield path, condition, held
 
 
-_OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
 _TURNED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
 
 
 def _compared(comparison: Node, side: int, held: bool, other: Ends) -> Ends:
     """What a comparison says of one of its sides; ``other``: the ends of the other one."""
-    relation = comparison.op if held else _OPPOSITE[comparison.op]
+    relation = comparison.op if held else OPPOSITE[comparison.op]
     relation = _TURNED[relation] if side else relation
     apart = int(comparison.args[side].dtype.is_integer)
     if relation == "eq":

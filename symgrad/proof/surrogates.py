@@ -56,6 +56,7 @@ from symgrad.proof.clips import UPWARD, IntegerLimits, limit_of, unexpanded
 from symgrad.proof.judge.decide import judge
 from symgrad.proof.judge.protocol import structurally_linear
 from symgrad.proof.multipliers import integral, multiplier
+from symgrad.proof.nested import asked_once
 from symgrad.proof.oracle.sample import Point
 from symgrad.proof.oracle.seek import seek
 from symgrad.proof.oracle.stated import moved
@@ -104,6 +105,7 @@ def surrogate(
 
     ``modes``: those in which the case was sampled.  ``subject_of``: makes the subject of a case.
     """
+    case = replace(case, outputs=asked_once(case.outputs))
     search = _Search(case, names, declared, modes, subject_of)
     flat = not recognised and search.flat and search.linear
     unnamed = "unnamed", search.names, tuple(map(str, declared))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from symgrad.codegen.program.rewrite import conjuncts, in_range
 from symgrad.ir.dim import Axis, Derived, Dim, Element
-from symgrad.ir.expr import Access, Call, Expr, IntValue
+from symgrad.ir.expr import OPPOSITE, Access, Call, Expr, IntValue
 
 Nonnegative = tuple[Dim, ...]  # each is known to be nonnegative
 
@@ -115,16 +115,13 @@ def facts_of(condition: Expr, *, holds: bool) -> Nonnegative:
     return tuple(fact for part in parts for fact in _relation(part, holds=holds))
 
 
-_OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
-
-
 def _relation(expr: Expr, *, holds: bool) -> Nonnegative:
-    if not isinstance(expr, Call) or expr.function not in _OPPOSITE:
+    if not isinstance(expr, Call) or expr.function not in OPPOSITE:
         return ()
     left, right = expr.operands
     if not isinstance(left, IntValue) or not isinstance(right, IntValue):
         return ()
-    function = expr.function if holds else _OPPOSITE[expr.function]
+    function = expr.function if holds else OPPOSITE[expr.function]
     difference = right.value - left.value
     return {
         "lt": (difference - 1,), "le": (difference,), "gt": (-difference - 1,),

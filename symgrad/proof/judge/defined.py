@@ -23,6 +23,7 @@ from functools import partial
 from symgrad.budgets import DOMAIN_WORK, MOST_GUARDS
 from symgrad.errors import SymgradError
 from symgrad.index.lower import Lowering
+from symgrad.ir.expr import OPPOSITE
 from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.logic import COMPARISONS
 from symgrad.ops.markers import value_args
@@ -81,7 +82,6 @@ _ENOUGH = {
 """By which relations a kind is implied, of the value or of its negative."""
 _KINDS = {relation: kind for kind, relation in _RELATIONS.items()}
 _SHOWN = {**_RELATIONS, "nonzero": "=="}
-_OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
 _ALWAYS: Guards = frozenset()
 
 
@@ -238,7 +238,7 @@ class Definedness:
                 _take(found, need.node, _MEANING[need.kind])
         for condition, value in guards:
             if condition.op in COMPARISONS:
-                relation = condition.op if value else _OPPOSITE[condition.op]
+                relation = condition.op if value else OPPOSITE[condition.op]
                 left, right = condition.args
                 _take(found, left, _compared(relation, self._ranges.of(right)))
                 _take(found, right, _compared(_TURNED[relation], self._ranges.of(left)))
@@ -636,7 +636,7 @@ class _Algebra:
         left, right = (self.poly(side) for side in condition.args)
         if left is None or right is None or not condition.args[0].dtype.is_float:
             return
-        relation = condition.op if value else _OPPOSITE[condition.op]
+        relation = condition.op if value else OPPOSITE[condition.op]
         if relation in ("gt", "ge", "ne"):
             yield left - right, {"gt": ">", "ge": ">=", "ne": "!="}[relation]
         elif relation in ("lt", "le"):

@@ -17,6 +17,7 @@ import numpy as np
 
 from symgrad.budgets import MEETING_RUNS, MEETING_SIZES
 from symgrad.ir.dtype import bool_
+from symgrad.ir.expr import OPPOSITE
 from symgrad.ir.graph import Node
 from symgrad.ops.movement import bare
 from symgrad.proof.oracle.numbers import Array, Double
@@ -25,7 +26,6 @@ from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.oracle.values import DomainError, Evaluator
 
 _STEPS = [2.0**power for power in range(8, -30, -2)]
-_OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
 _STRICT = 2.0**-40
 """By how much a strict comparison is missed at equality."""
 _DRAWS = 3
@@ -80,7 +80,7 @@ class _Program:
         """Numbers that something is compared with, and their neighbours."""
         found = {0.0, 1.0}
         for node in self.evaluator.nodes:
-            for arg in node.args if node.op in _OPPOSITE else ():
+            for arg in node.args if node.op in OPPOSITE else ():
                 origin = bare(arg)
                 if origin.op == "constant":
                     value = float(origin.attributes["value"].value)
@@ -154,8 +154,8 @@ def _missed(node: Node, values: Mapping[Node, Array], *, holds: bool) -> Array:
         inner = _missed(node.args[0], values, holds=holds)
         shape = values[node].shape
         return inner.reshape(shape) if node.op == "reshape" else np.broadcast_to(inner, shape)
-    if node.op in _OPPOSITE and of[0][1].dtype != bool:
-        return _gap(node.op if holds else _OPPOSITE[node.op], *(value for _, value in of))
+    if node.op in OPPOSITE and of[0][1].dtype != bool:
+        return _gap(node.op if holds else OPPOSITE[node.op], *(value for _, value in of))
     return np.where(values[node] == holds, 0.0, 1.0)
 
 

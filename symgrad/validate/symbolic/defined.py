@@ -17,13 +17,13 @@ from math import inf, isfinite
 
 from symgrad.ir.dim import Axis, Dim
 from symgrad.ir.dtype import bool_, float64
-from symgrad.ir.expr import Call, Expr, Literal
+from symgrad.ir.expr import OPPOSITE, Call, Expr, Literal
 from symgrad.validate.symbolic.domains import Need
 from symgrad.validate.symbolic.gathered import Context, Gathering, Guard, Instance, TooMany
 from symgrad.validate.symbolic.memory import NotShown
 from symgrad.validate.symbolic.normal import UNDEFINED, Monomial, Polynomial, Reals, Term
 from symgrad.validate.symbolic.ranges import Range, Ranges
-from symgrad.validate.symbolic.values import OPPOSITE, Values, facts_of
+from symgrad.validate.symbolic.values import Values, facts_of
 
 _Key = tuple[str, tuple[Expr, ...], Context]
 

@@ -14,14 +14,14 @@ from collections.abc import Mapping
 from functools import cache
 
 from symgrad.ir.dtype import DType, bool_, float32
-from symgrad.ir.expr import Call, Expr, IntValue, Literal, Reduce, rebuild
+from symgrad.ir.expr import OPPOSITE, Call, Expr, IntValue, Literal, Reduce, rebuild
 from symgrad.ops.record import Template, get, helpers
 from symgrad.validate.source import Unit, parse
 from symgrad.validate.symbolic import orders
 from symgrad.validate.symbolic.machine import Machine, Typed
 from symgrad.validate.symbolic.normal import SAME
 from symgrad.validate.symbolic.overflow import Limits, Reach
-from symgrad.validate.symbolic.values import OPPOSITE, Values, narrow
+from symgrad.validate.symbolic.values import Values, narrow
 
 _COMMUTATIVE = ("add", "mul", "maximum", "minimum", "logical_and", "logical_or", "eq", "ne")
 _TURNED = {"lt": "gt", "le": "ge"}

@@ -17,6 +17,7 @@ from typing import TypeGuard
 from symgrad.ir.dim import Atom, Axis, Derived, Dim, Element
 from symgrad.ir.dtype import DType, bool_, float32, float64, int64
 from symgrad.ir.expr import (
+    OPPOSITE,
     Access,
     Call,
     Expr,
@@ -531,7 +532,6 @@ class _Replacing:
 
 
 RELATIONS = ("eq", "ne", "lt", "le", "gt", "ge")
-OPPOSITE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 """What a relation is where it does not hold."""
 _TOTAL = frozenset((
     "add", "sub", "mul", "neg", "square", "abs", "maximum", "minimum", "relu", "shift", "exp",
