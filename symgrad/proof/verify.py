@@ -354,6 +354,10 @@ def _other_calls(
     declared: Sequence[Assumption], printed: frozenset[Condition],
 ) -> list[Finding]:  # fmt: skip
     """Findings on calls in which other inputs require gradients or cotangents are absent."""
+    wrong = {
+        name for one in judged for name, found in one.judgements.items()
+        if found.verdict is not Verdict.PROVED
+    }  # fmt: skip
     return [
         *_found(
             VARIANTS,
@@ -364,6 +368,7 @@ def _other_calls(
                 printed,
                 options.untraced,
                 partial(_in_a_call, declared, options),
+                wrong,
             ),
         ),
         *_found(

@@ -663,3 +663,26 @@ def test_no_attribute_of_a_tensor_is_answered_falsely(where: str, folder: Path) 
         and not _alike(value, real[name])
     }  # fmt: skip
     assert not false
+
+
+class Feedback(Function):
+    """Another matrix leads back; where bias has no gradient, one question of sizes is not asked."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, weight: Any, other: Any, bias: Any) -> Any:
+        ctx.save_for_backward(x, other)
+        return x.mm(weight.t()) + bias
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, other = ctx.saved_tensors
+        by_bias = g.sum(0).squeeze(0) if ctx.needs_input_grad[3] else None
+        return g.mm(other), g.t().mm(x), None, by_bias
+
+
+def test_what_is_wrong_anyway_is_not_said_to_depend_on_the_call() -> None:
+    report = sg.verify(Feedback, "n m", "k m", "k m", "k", suggest=False)
+    assert report.inputs["x"].verdict == sg.SURROGATE, str(report)
+    assert report.inputs["weight"].verdict == sg.PROVED
+    (about,) = [one for one in report.protocol if one.name == "needs_input_grad variants agree"]
+    assert about.verdict == sg.PROVED, str(report)

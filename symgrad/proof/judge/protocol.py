@@ -237,13 +237,15 @@ def variants_agree(
     printed: Collection[Condition] = (),
     untraced: str = "",
     shown: Callable[[FunctionCase, Judgement], CounterexampleReport | None] = lambda *_: None,
+    wrong: Collection[str] = (),
 ) -> list[Finding]:
     """Is backward right whatever the answers are to what it asks about its call?
 
     A gradient that is built like that of ``full`` shares its verdict; one that is built in
     another way is judged by ``judge_case(case, names)``.  ``printed``: conditions that are said.
     ``untraced``: why there are variants that were not traced.  ``shown``: the point at which a
-    gradient is refuted in a case that a call can be made of.
+    gradient is refuted in a case that a call can be made of.  ``wrong``: gradients of ``full`` that
+    are not proved; in cases that ``full`` does not have, nothing new is said of these.
     """
     if not variants and not untraced:
         return []
@@ -257,7 +259,7 @@ def variants_agree(
             judged = (
                 {}
                 if case.problem is not None
-                else judge_case(case, _other(full, case, variant.asked))
+                else judge_case(case, _other(full, case, variant.asked, wrong))
             )
             proved += judged.values()
             one = _variant_case(variant, case, judged)
@@ -296,13 +298,17 @@ def _variant_case(
     return found
 
 
-def _other(full: FunctionGraphs, case: FunctionCase, asked: Sequence[str]) -> list[str]:
+def _other(
+    full: FunctionGraphs, case: FunctionCase, asked: Sequence[str], wrong: Collection[str]
+) -> list[str]:
     """The inputs whose gradient in a variant's case is built unlike that of the same full case.
 
     Only those count that require a gradient: PyTorch drops the others.  Where forward is built in
-    another way, all of them do.
+    another way, all of them do; where there is no such case, those that are not ``wrong`` anyway.
     """
     alike = {case_key(one): one for one in full.cases}.get(case_key(case))
+    if alike is None:
+        asked = [name for name in asked if name not in wrong]
     known: dict[str, int | None] = {}
     if alike is not None and _outputs(alike) == _outputs(case):
         known = {gradient.input: digest(gradient.node) for gradient in alike.gradients}
