@@ -9,10 +9,10 @@ that is masked throughout they are two functions, of which the one with ``-inf``
 What is proved is proved of that one, so that an entry of each row that is not masked is a
 condition; the number, and how far above it the greatest of a row has to be, is printed.
 
-A number is read so where it is a branch of a ``where``, and where nothing but exponentials, the
-greatest value of a row and its place read that, moved along its axes, scaled by a number, or with
-something added or subtracted.  What numbers make of it on the way has to be far below, too:
-``softmax(1e-4 * x.masked_fill(mask, -1e4))`` masks nothing.
+A number is read so where it is a branch of a ``where``, and where nothing but exponentials, and
+beside these the greatest value of a row and its place, read that, moved along its axes, scaled by a
+number, or with something added or subtracted.  What numbers make of it on the way has to be far
+below, too: ``softmax(1e-4 * x.masked_fill(mask, -1e4))`` masks nothing.
 """
 
 from __future__ import annotations
@@ -107,19 +107,20 @@ def _results(subject: Subject) -> Iterable[Node]:
 def _exponents(fill: Node, readers: Mapping[Node, list[Node | None]]) -> dict[int, float] | None:
     """What is made of the number of each branch, at most, where it is read.
 
-    None where anything but exponentials, the greatest value of a row and its place read it, or
-    where that may be a logit.
+    None where anything but exponentials, the greatest value of a row and its place read it, where
+    no exponential does, or where that may be a logit.
     """
     branches = _branches(fill)
     found = {place: -math.inf for place, _ in branches}
     start = (fill, tuple(value for _, value in branches))
-    todo, seen = [start], {start}
+    todo, seen, exponential = [start], {start}, False
     while todo:
         node, values = todo.pop()
         if len(seen) > MOST_READERS:
             return None
         for reader in readers.get(node, ()):
             if reader is not None and reader.op in _ENDS:
+                exponential |= reader.op == "exp"
                 found = {
                     place: max(found[place], value)
                     for (place, _), value in zip(branches, values, strict=True)
@@ -131,7 +132,8 @@ def _exponents(fill: Node, readers: Mapping[Node, list[Node | None]]) -> dict[in
             if (reader, kept) not in seen:
                 seen.add((reader, kept))
                 todo.append((reader, kept))
-    return found if all(value <= GREATEST_EXPONENT for value in found.values()) else None
+    far = all(value <= GREATEST_EXPONENT for value in found.values())
+    return found if exponential and far else None
 
 
 MOST_READERS = 1000
