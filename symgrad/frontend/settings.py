@@ -105,6 +105,8 @@ def settings_of(function: AnyFunction) -> dict[str, Settings]:
                 found[name].known[one.key] = known._replace(
                     default=known.default or one.default, may_lack=known.may_lack or one.asked
                 )
+    if len(found) == len(named):  # a tensor is among them, with a misspelt attribute
+        found = {name: one for name, one in found.items() if one.by_key}
     pseudo = [
         Parameter(_own(name, key), Parameter.POSITIONAL_OR_KEYWORD)
         for name, one in found.items() for key in one.known

@@ -9,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import symgrad as sg  # noqa: E402
+from symgrad.errors import SymgradError  # noqa: E402
 
 pytestmark = pytest.mark.peers
 Function: Any = torch.autograd.Function
@@ -170,3 +171,17 @@ def test_attributes_of_tensors_are_no_settings() -> None:
     assert not settings_of(taken(Nested))["cfg"].known
     assert [*settings_of(taken(ByKey))["cfg"].known] == ["square", "scale"]
     assert not settings_of(taken(ByAttribute))["args"].by_key
+
+
+def test_what_is_the_only_argument_is_a_tensor() -> None:
+    class Misspelt(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.no_such_name
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g
+
+    with pytest.raises(SymgradError, match="no_such_name"):
+        sg.verify(Misspelt)
