@@ -673,7 +673,8 @@ class _Run:
         """The error for a forward that returns nothing to differentiate."""
         where = returns_of(self.request.cls, "forward")
         kinds = [type(slot).__name__ for slot in self.slots]
-        given = "returns nothing" if kinds == ["NoneType"] else f"returns {listed(kinds)}"
+        nothing = kinds in ([], ["NoneType"])
+        given = "returns nothing" if nothing else f"returns {listed(kinds)}"
         return ProtocolError(
             f"forward returned no tensor: it {given}", location=where,
             hint="return the result: a tensor, or a tuple with tensors in it",
