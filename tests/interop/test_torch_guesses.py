@@ -873,7 +873,7 @@ def test_what_backward_alone_reads_is_what_backward_takes(cls: Any, shapes: str)
 
 
 class Decayed(FUNCTION):
-    """``options`` has parts, which no number has."""
+    """``options`` has parts that have parts."""
 
     @staticmethod
     def forward(ctx: Any, x: Any, options: Any) -> Any:
@@ -882,15 +882,15 @@ class Decayed(FUNCTION):
 
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
-        return (2 if ctx.options.right else 3) * g, None
+        return (2 if ctx.options.decay.right else 3) * g, None
 
 
 @pytest.mark.parametrize(("right", "verdict"), [(True, "PROVED"), (False, "REFUTED")])
-def test_nothing_stands_for_what_has_parts(right: bool, verdict: str) -> None:
+def test_nothing_stands_for_what_has_parts_of_parts(right: bool, verdict: str) -> None:
     with pytest.raises(sg.errors.SpecError, match="nothing says what options is"):
         judged(Decayed)
-    options = ModuleType("options")
-    options.right = right  # type: ignore[attr-defined]
+    options, decay = ModuleType("options"), ModuleType("decay")
+    options.decay, decay.right = decay, right  # type: ignore[attr-defined]
     report = sg.verify(Decayed, static={"options": options}, suggest=False, timeout=None)
     assert str(report.verdict) == verdict
 
