@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from symgrad.errors import Location, SymgradError
 from symgrad.ir.dtype import bool_
-from symgrad.ir.expr import OPPOSITE
+from symgrad.ir.expr import OPPOSITE, TURNED
 from symgrad.ir.function import FunctionCase
 from symgrad.ir.graph import Graph, Node
 from symgrad.ir.rewrite import rewrite
@@ -27,7 +27,6 @@ _KEEPING = ("expand", "reshape", "permute", "slice", "detach", "cast", "sum", "a
 """Operations whose result is False, or 0, where that is all they get."""
 _SPREADING = ("expand", "reshape", "permute", "slice", "detach", "all", "any")
 """Operations whose result is True where that is all they get."""
-_TURNED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
 Answers = tuple[bool, ...]
 
 
@@ -311,7 +310,7 @@ def _implied(node: Node, holds: bool) -> Iterator[tuple[Node, bool]]:
     elif node.op in OPPOSITE:
         left, right = node.args
         apply = node.graph.apply
-        turned = _TURNED.get(node.op, node.op)
+        turned = TURNED[node.op]
         yield apply(OPPOSITE[node.op], left, right), not holds
         yield apply(turned, right, left), holds
         yield apply(OPPOSITE[turned], right, left), not holds

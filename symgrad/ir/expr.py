@@ -320,3 +320,5 @@ def _shown(function: str, left: Dim, right: Dim) -> bool:
 
 OPPOSITE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 """What holds of numbers where a comparison does not."""
+TURNED = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
+"""The same comparison with its sides exchanged."""

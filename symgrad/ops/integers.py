@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from symgrad.budgets import RANGE_DEPTH
 from symgrad.ir.dim import Atom, Dim, DimLike, Size, product
 from symgrad.ir.dtype import bool_
-from symgrad.ir.expr import OPPOSITE
+from symgrad.ir.expr import OPPOSITE, TURNED
 from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.indexing import ranges
 from symgrad.ops.movement import bare
@@ -123,7 +123,7 @@ def extremum(node: Node) -> tuple[str, Sequence[Node]]:
     for operands, (strict, loose) in lesser.items():
         if condition.args == operands and condition.op in (strict, loose):
             return "minimum", operands
-        if condition.args == operands and condition.op in (_TURNED[strict], _TURNED[loose]):
+        if condition.args == operands and condition.op in (TURNED[strict], TURNED[loose]):
             return "maximum", operands
     return "", ()
 
@@ -529,13 +529,10 @@ def _comparisons(
         yield path, condition, held
 
 
-_TURNED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
-
-
 def _compared(comparison: Node, side: int, held: bool, other: Ends) -> Ends:
     """What a comparison says of one of its sides; ``other``: the ends of the other one."""
     relation = comparison.op if held else OPPOSITE[comparison.op]
-    relation = _TURNED[relation] if side else relation
+    relation = TURNED[relation] if side else relation
     apart = int(comparison.args[side].dtype.is_integer)
     if relation == "eq":
         return other

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from symgrad.ir.expr import OPPOSITE
+from symgrad.ir.expr import OPPOSITE, TURNED
 from symgrad.ir.graph import Node
 from symgrad.ir.rewrite import rewrite
 from symgrad.ops.movement import bare
@@ -55,9 +55,6 @@ def _implied(asked: Node, known: Node) -> bool | None:
     if sides == others:
         return False if asked.op == OPPOSITE[known.op] else None
     if sides == others[::-1]:
-        turned = _TURNED.get(known.op, known.op)
+        turned = TURNED[known.op]
         return True if asked.op == turned else False if asked.op == OPPOSITE[turned] else None
     return None
-
-
-_TURNED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}

@@ -21,6 +21,7 @@ from fractions import Fraction
 from itertools import chain, combinations
 
 from symgrad.ir.dtype import bool_
+from symgrad.ir.expr import TURNED
 from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.logic import COMPARISONS
 from symgrad.ops.movement import bare
@@ -38,7 +39,6 @@ _SIDES: dict[str, Sides] = {
 }  # fmt: skip
 _UNKNOWN: Sides = ("below", "on", "above")
 """Of a product with a factor of sizes and indices, whose sign is not known, and which may be 0."""
-_TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _MOVED = ("expand", "reshape", "permute", "shift", "detach")
 _LINEAR = (*_MOVED, "slice", "concat", "unslice", "sum", "diagonal", "cumsum", "index", "neg")
 
@@ -103,9 +103,7 @@ def _chosen(condition: Node) -> bool | None:
         return None if chosen is None else not chosen
     if condition.op not in COMPARISONS:
         return None
-    for op, one in zip(
-        (condition.op, _TURNED.get(condition.op, condition.op)), (1, 0), strict=True
-    ):
+    for op, one in zip((condition.op, TURNED.get(condition.op, condition.op)), (1, 0), strict=True):
         infinity = bare(condition.args[one])
         if infinity.op == "constant" and infinity.dtype.is_float:
             value = infinity.attributes["value"].value
@@ -159,7 +157,7 @@ def edges(node: Node) -> Iterator[Boundary | Node]:
     if second is not None:
         yield from _edges(node.op, left, second)
     elif first is not None:
-        yield from _edges(_TURNED.get(node.op, node.op), right, first)
+        yield from _edges(TURNED.get(node.op, node.op), right, first)
     else:
         yield from (*roundings(left), *roundings(right))
 
@@ -167,7 +165,7 @@ def edges(node: Node) -> Iterator[Boundary | Node]:
 def _edges(op: str, point: Node, value: Fraction) -> Iterator[Boundary | Node]:
     while (simpler := _simpler(point, value)) is not None:
         point, value, turned = simpler
-        op = _TURNED.get(op, op) if turned else op
+        op = TURNED.get(op, op) if turned else op
     if number(point) is not None:
         return
     if point.op in _STEPS:
@@ -196,7 +194,7 @@ def _of_floor(op: str, value: Fraction) -> list[Fraction]:
 
 
 def _of_ceil(op: str, value: Fraction) -> list[Fraction]:
-    return [-one for one in reversed(_of_floor(_TURNED.get(op, op), -value))]
+    return [-one for one in reversed(_of_floor(TURNED.get(op, op), -value))]
 
 
 def _of_trunc(op: str, value: Fraction) -> list[Fraction]:
@@ -230,7 +228,7 @@ def _compared(
     if second is not None:
         yield from _against(op, left, second, positive)
     elif first is not None:
-        yield from _against(_TURNED.get(op, op), right, first, positive)
+        yield from _against(TURNED.get(op, op), right, first, positive)
     elif _infinite(left) or _infinite(right):
         return
     else:
@@ -299,7 +297,7 @@ def _against(
     if number(point) is not None or integral(point):
         return
     if turned:
-        op = _TURNED.get(op, op)
+        op = TURNED.get(op, op)
     if op in COMPARISONS:
         parts = _parts(op, point, value)
         if parts is not None:
@@ -341,10 +339,10 @@ def _pair(op: str, left: Node, right: Node, positive: Names) -> Iterator[tuple[B
     if bare(right).op in _EXTREMES and _plain(right):
         yield from _with_extreme(op, left, bare(right), positive)
     elif bare(left).op in _EXTREMES and _plain(left):
-        yield from _with_extreme(_TURNED.get(op, op), right, bare(left), positive)
+        yield from _with_extreme(TURNED.get(op, op), right, bare(left), positive)
     elif op in COMPARISONS and "where" in (left.op, right.op):
         chosen, other = (left, right) if left.op == "where" else (right, left)
-        turned = op if chosen is left else _TURNED.get(op, op)
+        turned = op if chosen is left else TURNED.get(op, op)
         for branch in chosen.args[1:]:
             yield from _compared(turned, branch, other, positive)
     elif left is not right and _sign(left, positive) * _sign(right, positive) >= 0:
@@ -379,8 +377,8 @@ def _with_extreme(
         return
     operands, least = _operands(extreme), extreme.op == "minimum"
     if other in operands:
-        op = (_AT_LEAST if least else _AT_MOST)[_TURNED.get(op, op)]
-        op = _TURNED.get(op, op)
+        op = (_AT_LEAST if least else _AT_MOST)[TURNED.get(op, op)]
+        op = TURNED.get(op, op)
     elif op in ("eq", "ne"):
         for first, second in combinations(operands, 2):
             yield from _compared("gt", first, second, positive)
@@ -557,7 +555,7 @@ def _parts(op: str, point: Node, value: Fraction) -> _Parts | None:
         return []
     if point.op == "abs" and value > 0:
         inner = point.args[0]
-        return [(op, inner, value), (_TURNED.get(op, op), inner, -value)]
+        return [(op, inner, value), (TURNED.get(op, op), inner, -value)]
     return None
 
 

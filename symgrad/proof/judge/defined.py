@@ -23,7 +23,7 @@ from functools import partial
 from symgrad.budgets import DOMAIN_WORK, MOST_GUARDS
 from symgrad.errors import SymgradError
 from symgrad.index.lower import Lowering
-from symgrad.ir.expr import OPPOSITE
+from symgrad.ir.expr import OPPOSITE, TURNED
 from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.logic import COMPARISONS
 from symgrad.ops.markers import value_args
@@ -241,7 +241,7 @@ class Definedness:
                 relation = condition.op if value else OPPOSITE[condition.op]
                 left, right = condition.args
                 _take(found, left, _compared(relation, self._ranges.of(right)))
-                _take(found, right, _compared(_TURNED[relation], self._ranges.of(left)))
+                _take(found, right, _compared(TURNED[relation], self._ranges.of(left)))
         if any(known.meet(self._ranges.of(node)).empty for node, known in found.items()):
             return None
         return found
@@ -548,9 +548,6 @@ def _other(node: Node, known: Range) -> tuple[Node, Range] | None:
         rest = known + point(-one)
         return second, rest if node.op == "add" else -rest
     return None
-
-
-_TURNED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
 
 
 def _compared(relation: str, other: Range) -> Range:

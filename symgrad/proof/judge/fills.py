@@ -151,7 +151,8 @@ def _kept(reader: Node, node: Node, values: tuple[float, ...]) -> tuple[float, .
     if reader.op == "add" or (reader.op == "sub" and reader.args[1] is not node):
         moved = 0.0 if number is None else number if reader.op == "add" else -number
         return tuple(value + moved for value in values)
-    if number is None or number <= 0 or (reader.op == "div" and reader.args[0] is not node):
+    above = reader.op == "mul" or (reader.op == "div" and reader.args[0] is node)
+    if number is None or number <= 0 or not above:
         return None
     factor = number if reader.op == "mul" else 1 / number
-    return None if reader.op == "sub" else tuple(value * factor for value in values)
+    return tuple(value * factor for value in values)

@@ -17,7 +17,7 @@ from math import inf, isfinite
 
 from symgrad.ir.dim import Axis, Dim
 from symgrad.ir.dtype import bool_, float64
-from symgrad.ir.expr import OPPOSITE, Call, Expr, Literal
+from symgrad.ir.expr import OPPOSITE, TURNED, Call, Expr, Literal
 from symgrad.validate.symbolic.domains import Need
 from symgrad.validate.symbolic.gathered import Context, Gathering, Guard, Instance, TooMany
 from symgrad.validate.symbolic.memory import NotShown
@@ -246,7 +246,7 @@ def _known(relations: list[tuple[str, Expr, Expr]]) -> dict[Expr, Range]:
     """The ranges of what is compared with a number."""
     found: dict[Expr, Range] = {}
     for function, left, right in relations:
-        for one, other, name in ((left, right, function), (right, left, _SWAPPED[function])):
+        for one, other, name in ((left, right, function), (right, left, TURNED[function])):
             if isinstance(other, Literal) and isfinite(other.value):
                 number = Fraction(other.value)
                 made = {
@@ -260,4 +260,3 @@ def _known(relations: list[tuple[str, Expr, Expr]]) -> dict[Expr, Range]:
 
 _FOLLOWS = {"positive": ("nonnegative", "nonzero")}
 """What else is so of what is; both together make it so."""
-_SWAPPED = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
