@@ -254,7 +254,7 @@ EXCEPTIONAL_TRIES = 3000
 """Sizes and indices that are tried to find them."""
 EXCEPTIONAL_ELEMENTS = 4096
 """Products of such sizes with which a point is evaluated."""
-WITNESS_TRIES = 6
+WITNESS_TRIES = 12
 """Points tried as a witness of an obligation."""
 ZERO_TRIES, ZERO_POSITIONS = 16, 4
 """Points and indices at which a value that is printed not to be 0 is computed."""

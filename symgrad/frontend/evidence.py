@@ -152,7 +152,7 @@ def asked_for_none(function: AnyFunction) -> frozenset[str]:
     saved: list[str] = []
     known = {name: name for name in names}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "save_for_backward":
+        if isinstance(node, ast.Call) and _called(node) == "save_for_backward":
             saved = [getattr(one, "id", "") for one in node.args]
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
             known.setdefault(node.targets[0].attr, getattr(node.value, "id", ""))
@@ -447,47 +447,19 @@ def evidence_in(
 
     ``without``: those for which backward returns None.
     """
-    arguments = {one.name for one in named}
-    attributes = _kept_attributes(tree, [one.name for one in named])
-    kept: set[str] = set()
-    beside: set[str] = set()
-    saved: set[str] = set()
-    asked: set[str] = set()
-    indices: set[str] = set()
-    ranks: dict[str, int] = {}
-    used = _Uses()
-    for node in ast.walk(tree):
-        used.take(node)
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
-            kept |= _names(node.value)
-            beside |= _names(node.value) if not _names(node.value) <= arguments else set()
-        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
-            if isinstance(node.value, ast.Name):  # *args
-                kept |= {one.attr for one in node.targets[0].elts if isinstance(one, ast.Attribute)}
-            ranks |= _unpacked(node.targets[0], node.value)
-        elif isinstance(node, ast.Subscript):
-            indices |= _names(node.slice)
-            ranks |= _expanded(node)
-        elif isinstance(node, ast.Slice):
-            used.counts |= _bounds(node)
-        elif isinstance(node, (ast.If, ast.IfExp)):
-            asked |= _names(node.test) | _asked_attributes(node.test, attributes)
-        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "save_for_backward":
-            saved.update(*(_names(argument) for argument in node.args))
-        elif isinstance(node, ast.Call):
-            indices |= _indices(node)
-            ranks |= _under_windows(node) | _under_letters(node)
+    seen = _Seen(tree, named)
+    used, kept, saved, indices, ranks = seen.used, seen.kept, seen.saved, seen.indices, seen.ranks
     used.tensors |= {name for mask in used.tensors & {*used.masks} for name in used.masks[mask]}
-    flags = dict.fromkeys(sorted(asked - saved), "flag")
+    flags = dict.fromkeys(sorted(seen.asked - saved), "flag")
     used.tensors |= {one.name for one in named if is_stated_tensor(one)}
     known = _by_name(tree, [one.name for one in named])
     unclear = _unclear(used.operands, named, known)
-    saved |= beside & unclear  # ctx.kept = label, probabilities
+    saved |= seen.beside & unclear  # ctx.kept = label, probabilities
     numbers: dict[str, Evidence] = dict.fromkeys(sorted(kept - saved), "number")
     none = {*without} - used.tensors - unclear
     plain: dict[str, Evidence] = dict.fromkeys(sorted(none), "number")
     own = used.plain(saved | indices | (unclear - _kept(tree, known)))
-    rows = _rows(tree, indices) & arguments
+    rows = _rows(tree, indices) & {one.name for one in named}
     indexed: dict[str, Evidence] = dict.fromkeys(sorted(indices), "index")
     indexed |= dict.fromkeys(sorted(rows), "indices")
     with_axes = dict.fromkeys(sorted(used.with_axes), "axes")
@@ -582,6 +554,47 @@ def _with_items(tree: ast.AST, names: Sequence[str]) -> dict[str, str]:
                 if name and found.get(name) != "permutation":
                     found[name] = kind
     return found
+
+
+class _Seen:
+    """What is kept on ctx, asked for, counted and indexed by, in a tree."""
+
+    def __init__(self, tree: ast.Module, named: Sequence[Parameter]) -> None:
+        self.kept: set[str] = set()
+        self.beside: set[str] = set()
+        self.saved: set[str] = set()
+        self.asked: set[str] = set()
+        self.indices: set[str] = set()
+        self.ranks: dict[str, int] = {}
+        self.used = _Uses()
+        arguments = [one.name for one in named]
+        attributes = _kept_attributes(tree, arguments)
+        for node in ast.walk(tree):
+            self.used.take(node)
+            if isinstance(node, ast.Assign):
+                self._keep(node, {*arguments})
+            elif isinstance(node, ast.Subscript):
+                self.indices |= _names(node.slice)
+                self.ranks |= _expanded(node)
+            elif isinstance(node, ast.Slice):
+                self.used.counts |= _bounds(node)
+            elif isinstance(node, (ast.If, ast.IfExp)):
+                self.asked |= _names(node.test) | _asked_attributes(node.test, attributes)
+            elif isinstance(node, ast.Call) and _called(node) == "save_for_backward":
+                self.saved.update(*(_names(argument) for argument in node.args))
+            elif isinstance(node, ast.Call):
+                self.indices |= _indices(node)
+                self.ranks |= _under_windows(node) | _under_letters(node)
+
+    def _keep(self, node: ast.Assign, arguments: set[str]) -> None:
+        target, value = node.targets[0], node.value
+        if isinstance(target, ast.Attribute):
+            self.kept |= _names(value)
+            self.beside |= _names(value) if not _names(value) <= arguments else set()
+        elif isinstance(target, ast.Tuple):
+            if isinstance(value, ast.Name):  # *args
+                self.kept |= {one.attr for one in target.elts if isinstance(one, ast.Attribute)}
+            self.ranks |= _unpacked(target, value)
 
 
 class _Uses:

@@ -42,6 +42,24 @@ Ending = tuple[SymgradError, str]
 class Search:
     """What is searched, and what trials have told so far."""
 
+    trials = 0
+    first: Exception | None = None
+    alike = True
+    """Did all trials of tensors end in the same error, the first?"""
+    missing: MissingOperationError | None = None
+    ending: SymgradError | None = None
+    same = 0
+    """How many trials have ended alike, one after the other, as they will for all arguments."""
+    numbers = USUAL_NUMBERS
+    """What is put for sizes that Python has to know."""
+    loose = 0
+    """Which sizes stand in the place of those that forward need not have as one."""
+    passed: tuple[str, ...] = ()
+    """Arguments with a default without which backward fails."""
+    most_cases = TRIAL_CASES
+    many_cases: CasesError | None = None
+    """How a trial ended because forward asks too much about its sizes."""
+
     def __init__(
         self, function: AnyFunction, static: Mapping[str, Any], assume: Mapping[str, str],
         order: int,
@@ -60,15 +78,10 @@ class Search:
         """What forward accepted, whatever backward did."""
         self.failed: list[Trial] = []
         """What forward accepted, and backward did not."""
-        self.trials = 0
         self.endings: dict[str, Ending] = {}
         """How trials ended, each once: by what is said, the first that ended so."""
-        self.first: Exception | None = None
-        self.alike = True
-        """Did all trials of tensors end in the same error, the first?"""
         self.shapeless: dict[str, Exception] = {}
         """The errors of trials of floats that are not about shapes."""
-        self.missing: MissingOperationError | None = None
         self.asked: set[str] = set()
         """Arguments whose values Python would have to know, each alone: plain ones come first."""
         self.places: set[Location | None] = set()
@@ -81,13 +94,6 @@ class Search:
         """What arguments are asked for that neither tensors nor numbers have, and where."""
         self.with_items: dict[str, SymgradError] = {}
         """Arguments whose items backward uses, and what it raised for values that were tried."""
-        self.ending: SymgradError | None = None
-        self.same = 0
-        """How many trials have ended alike, one after the other, as they will for all arguments."""
-        self.numbers = USUAL_NUMBERS
-        """What is put for sizes that Python has to know."""
-        self.loose = 0
-        """Which sizes stand in the place of those that forward need not have as one."""
         self.traced: dict[tuple[Any, ...], tuple[FunctionGraphs | None, Exception | None]] = {}
         """What was traced already, or why it was not."""
         self.hopeless = Hopeless()
@@ -99,11 +105,6 @@ class Search:
         """By place the other values of plain arguments that are judged alone."""
         self.void: set[tuple[str, tuple[str, ...]]] = set()
         """Shapes, with values of plain arguments that forward refuses there."""
-        self.passed: tuple[str, ...] = ()
-        """Arguments with a default without which backward fails."""
-        self.most_cases = TRIAL_CASES
-        self.many_cases: CasesError | None = None
-        """How a trial ended because forward asks too much about its sizes."""
 
     def request(self, trial: Trial) -> Request:
         """A combination, bound.  Raises SpecError."""

@@ -144,3 +144,20 @@ def test_zeros_with_inner_points_are_told_from_null_sets(text: str, inside: bool
     (node,) = case.outputs
     base = leaf(Proof(RULES), leaf_name(node), ())
     assert vanishes_in_part(base, (), Facts(), {leaf_name(node): node}) is inside
+
+
+@pytest.mark.parametrize("spec", ["f32[]", "n", "n m"])
+def test_a_mean_of_what_a_mask_selects_is_right_where_it_selects_something(spec: str) -> None:
+    """Forward is 0 / 0 elsewhere."""
+    text = class_text("Mean", "x[t > 0].mean()", "g * (t > 0) / (t > 0).sum(), None", ("x", "t"))
+    report = sg.verify(class_of("Mean", text, sg), f"{spec}; {spec}")
+    assert report.verdict == sg.PROVED, str(report)
+    assert any("(t > 0)" in str(one) and one.excepted for one in report.inputs["x"].conditions)
+
+
+def test_the_number_that_a_mask_selects_is_divided_by_in_backward_alone() -> None:
+    """0 / 0 where forward is 0, on an open set."""
+    forward = "(x * (t > 0)).sum()"
+    backward = "g * (t > 0) * ((t > 0).sum() / (t > 0).sum()), None"
+    report = sg.verify(class_of("Sum", class_text("Sum", forward, backward, "xt"), sg), "n; n")
+    assert report.verdict != sg.PROVED, str(report)

@@ -135,8 +135,8 @@ def proving(subject: Subject, budget: int, total: int | None = None) -> Proving:
             related[own] = moved(known_relations, own, None), solved.moved(own)
         found = decide_equal(
             goal.hand, goal.reference, facts, goal.leaves, goal.define, budget=work,
-            graph=subject.graph, relations=related[own][0], solved=related[own][1],
-            hopeless=hopeless,
+            graph=subject.graph, outputs=[node for node, _ in subject.outputs],
+            relations=related[own][0], solved=related[own][1], hopeless=hopeless,
         )  # fmt: skip
         spent += found.work
         return found

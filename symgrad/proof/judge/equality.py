@@ -242,6 +242,7 @@ def decide_equal(
     *,
     budget: int = NORMAL_FORM_WORK,
     graph: Graph | None = None,
+    outputs: Sequence[Node] = (),
     relations: Sequence[Relation] = (),
     solved: Solution = NOTHING,
     hopeless: Hopeless | None = None,
@@ -249,7 +250,8 @@ def decide_equal(
     """Prove two expressions equal, witnesses of the almost-everywhere steps included.
 
     ``leaves``: the nodes that cut names stand for, for text.  ``define``: what an element of a
-    computed index tensor is, None for any other.  ``graph``: where conditions find user's words.
+    computed index tensor is, None for any other.  ``graph``: where conditions find user's words;
+    ``outputs``: those of forward.
     ``relations``: what is stated, in that graph.  ``solved``: what equalities put for inputs there.
     ``hopeless``: found here and by earlier proofs.
     """
@@ -268,7 +270,7 @@ def decide_equal(
     rest = partial(
         _resting, facts=facts, leaves=leaves, graph=graph, solved=solved,
         stated=not all(map(_is_open, relations)),
-        hopeless={} if hopeless is None else hopeless,
+        hopeless={} if hopeless is None else hopeless, outputs=outputs,
     )  # fmt: skip
     found = rest(result)
     if not found.is_told:
@@ -307,7 +309,7 @@ class _Resting:
 
 def _resting(
     result: ZeroResult, *, facts: Facts, leaves: Mapping[str, Node], graph: Graph | None,
-    solved: Solution, stated: bool, hopeless: Hopeless,
+    solved: Solution, stated: bool, hopeless: Hopeless, outputs: Sequence[Node],
 ) -> _Resting:  # fmt: skip
     """What a difference that is zero rests on: its obligations discharged, the rest printed.
 
@@ -331,7 +333,7 @@ def _resting(
         if found.nonzero and (
             stated or solved
             or witness.vanishes_in_part(
-                obligation.base, result.requirements, families.facts, leaves
+                obligation.base, result.requirements, families.facts, leaves, outputs
             )
         ):  # fmt: skip
             said = f"{text.of(obligation.base)} may be 0 on more than a null set"

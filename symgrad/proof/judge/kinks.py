@@ -397,7 +397,7 @@ class _Kinks:
             for at, value in ((at, _number(at, there)) for at in points)
         }
         value = found.pop()
-        return "" if found or value is None else f" (yours gives {value:g} there)"
+        return "" if found or value is None else f" (yours gives {value + 0.0:g} there)"
 
     def _plain_differ(self, points: Sequence[Evaluation]) -> bool:
         """Has each plain number several values at these points?  One may have one of its own."""

@@ -38,7 +38,7 @@ from symgrad.proof.normal.facts import HOT, Facts
 from symgrad.proof.normal.numeric import Enclosure, Evaluation, NotEvaluable
 from symgrad.proof.normal.poly import Poly, of_atom
 from symgrad.proof.oracle.numbers import Precise
-from symgrad.proof.oracle.values import DomainError, Evaluator
+from symgrad.proof.oracle.values import DomainError, Evaluator, is_finite
 from symgrad.proof.report.records import Condition
 from symgrad.proof.words.polytext import PolyText
 
@@ -148,16 +148,18 @@ def _nonzero_at(
 
 
 def vanishes_in_part(
-    base: Poly, required: Iterable[Requirement], facts: Facts, leaves: Mapping[str, Node]
-) -> bool:
+    base: Poly, required: Iterable[Requirement], facts: Facts, leaves: Mapping[str, Node],
+    outputs: Sequence[Node] = (),
+) -> bool:  # fmt: skip
     """Is it 0 at some points that are drawn, and not at others, as ``x.abs() - x`` is?
 
     No point that is drawn lies on a null set of the reals, so that the zeros have inner points;
-    integers are left aside.  Points at which what is required does not hold do not count.
-    ``leaves``: the nodes that names stand for.
+    integers are left aside.  Points at which what is required does not hold do not count, nor
+    those at which forward is not finite, as the mean of what a mask selects is where it selects
+    nothing.  ``leaves``: the nodes that names stand for; ``outputs``: those of forward.
     """
     cut = {name: leaves[name] for name in _sorts_in(base) if name in leaves}
-    inputs = [node for node in ancestors([*cut.values()]) if node.op == "input"]
+    inputs = [node for node in ancestors([*cut.values(), *outputs]) if node.op == "input"]
     if not all(node.dtype.is_float for node in inputs):
         return False
     if any(sort != "real" for sort in _sorts_in(base).values()):
@@ -165,17 +167,24 @@ def vanishes_in_part(
     needed = [one for one in required if one.relation in _HOLDS]
     own = {name for node in inputs for size in node.shape for name in size.sizes}
     sizes = next(_size_choices(sorted(own.union(_size_names(base, facts))), facts))
-    sorts, program = _sorts_in(base), Evaluator([*cut.values()])
+    sorts, program, forward = _sorts_in(base), Evaluator([*cut.values()]), Evaluator(outputs)
 
     @cache
     def drawn(seed: int) -> Drawn:
         return _computed(cut, program, sizes, Elements(facts, sizes, seed, sorts))
 
+    @cache
+    def is_finite_at(seed: int) -> bool:
+        values = _values(forward, sizes, Elements(facts, sizes, seed, sorts))
+        return all(is_finite(values[node]) for node in outputs)
+
     free = sorted(base.free, key=lambda v: v.key)
     saved, mpmath.iv.dps = mpmath.iv.dps, DIGITS
     try:
         return any(
-            _is_mixed(base, needed, sizes, dict(zip(free, position, strict=True)), drawn)
+            _is_mixed(
+                base, needed, sizes, dict(zip(free, position, strict=True)), drawn, is_finite_at
+            )
             for position in _positions(free, sizes, facts, None)[:ZERO_POSITIONS]
         )
     finally:
@@ -193,15 +202,15 @@ _HOLDS: dict[str, Callable[[Any], bool]] = {
 
 def _is_mixed(
     base: Poly, needed: Sequence[Requirement], sizes: dict[str, int], indices: dict[Atom, int],
-    drawn: Callable[[int], Drawn],
+    drawn: Callable[[int], Drawn], is_finite_at: Callable[[int], bool],
 ) -> bool:  # fmt: skip
-    """``drawn``: the elements of a seed."""
+    """``drawn``: the elements of a seed; ``is_finite_at``: is forward finite there?"""
     seen = set[bool]()
     for seed in range(ZERO_TRIES):
         try:
             point = Evaluation(sizes, drawn(seed), indices, Enclosure())
             zero = 0 in mpmath.iv.mpf(point.value(base))
-            if zero and not all(_may_hold(one, point) for one in needed):
+            if zero and not (all(_may_hold(one, point) for one in needed) and is_finite_at(seed)):
                 continue
         except (NotEvaluable, DomainError, KeyError, ArithmeticError, ValueError, IndexError):
             continue
@@ -215,6 +224,17 @@ def _computed(
     cut: Mapping[str, Node], program: Evaluator, sizes: dict[str, int], drawn: Elements
 ) -> Drawn:
     """The elements of inputs as they are drawn, and those of nodes computed of these."""
+    values = _values(program, sizes, drawn)
+
+    def element(tensor: str, at: tuple[int, ...]) -> Any:
+        if tensor not in cut:
+            return drawn(tensor, at)
+        return mpmath.iv.mpf(values[cut[tensor]][at]) + mpmath.iv.mpf([-_ROUNDED, _ROUNDED])
+
+    return element
+
+
+def _values(program: Evaluator, sizes: dict[str, int], drawn: Elements) -> dict[Node, Any]:
     feeds = {}
     for node in program.nodes:
         if node.op == "input":
@@ -223,14 +243,7 @@ def _computed(
             for at in np.ndindex(*shape):
                 feeds[name][at] = mpmath.mpf(drawn(name, at).mid)
     with mpmath.workdps(DIGITS):
-        values = program.run(Precise(lambda number: mpmath.mpf(repr(number))), feeds, sizes)
-
-    def element(tensor: str, at: tuple[int, ...]) -> Any:
-        if tensor not in cut:
-            return drawn(tensor, at)
-        return mpmath.iv.mpf(values[cut[tensor]][at]) + mpmath.iv.mpf([-_ROUNDED, _ROUNDED])
-
-    return element
+        return program.run(Precise(lambda number: mpmath.mpf(repr(number))), feeds, sizes)
 
 
 _ROUNDED = 1e-24
