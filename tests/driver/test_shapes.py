@@ -446,7 +446,7 @@ def test_nothing_is_found() -> None:
     with pytest.raises(SpecError) as caught:
         requested(op(forward))
     said = str(caught.value)
-    assert "x[n, m], y[k, l]: TraceError: forward raised ValueError: never" in said
+    assert "the nearest, x[n, m], y[k, l]: forward raised ValueError: never" in said
     assert '--shapes "n m; n m"' in said
     assert "--static" in said
     assert caught.value.location is not None
