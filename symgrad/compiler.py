@@ -31,7 +31,7 @@ from symgrad.budgets import (
     VERDICT_SECONDS,
     WIDER_REPAIR_SECONDS,
 )
-from symgrad.deadline import TimeUp, check, limited, part, processor_time
+from symgrad.deadline import TimeUp, limited, part, processor_time
 from symgrad.declarations import Declared, read, specs_in
 from symgrad.errors import (
     BuildError,
@@ -67,7 +67,7 @@ from symgrad.frontend.plain import as_numbers, defaults, passed_numbers, with_pa
 from symgrad.frontend.plain_code import has_plain_jvp
 from symgrad.frontend.replaced import Replace, replaced
 from symgrad.frontend.request import Request, presences
-from symgrad.frontend.session import refuses_sizes, told
+from symgrad.frontend.session import blame, refuses_sizes, told
 from symgrad.frontend.starred import is_one_of, starred_name
 from symgrad.frontend.state import changes_of
 from symgrad.frontend.thresholds import ThresholdError
@@ -207,7 +207,7 @@ def in_time(function: AnyFunction, timeout: float | None, judge: Callable[[], Re
             report = in_one_piece(judge)
             stopped = limit is not None and limit.passed
     except TimeUp as error:
-        report = _unfinished(function, str(error))
+        report = _unfinished(function, f"{error}{_line_of(error)}; {_IN_TIME}")
     except CasesError as error:
         stopped = False
         report = _unfinished(function, f"{error.what}: {error.hint}")
@@ -215,6 +215,20 @@ def in_time(function: AnyFunction, timeout: float | None, judge: Callable[[], Re
     unjudged = class_of(taken(function)).symgrad_unjudged
     notes = dict.fromkeys([*report.notes, unjudged] if unjudged else report.notes)
     return replace(report, notes=tuple(notes), timed_out=timed_out, repaired=None, seconds=seconds)
+
+
+_IN_TIME = (
+    "to need less, state the shapes and the values of plain arguments (--shapes, --static); "
+    "--timeout gives more"
+)
+"""What to do where nothing was judged in time."""
+
+
+def _line_of(error: TimeUp) -> str:
+    """At which line of the program the time ran out; empty where that was at none of its lines."""
+    place, _ = blame(error)
+    ours = place is None or Path(place.file).parent == Path(__file__).parent
+    return "" if ours else f", at {place}"
 
 
 def _unfinished(function: AnyFunction, why: str) -> Report:
@@ -357,8 +371,7 @@ def _with_repairs_for_all(request: Request, report: Report) -> Report:
             if other is None or other.repaired is None:
                 return found
             other = checked(other, request.of(other.repaired.function), judge, _part)
-    except (SymgradError, TimeUp):
-        check()  # was it the limit of the verdict?
+    except (SymgradError, TimeUp):  # the verdict stands, also where no time is left
         return found
     return other if holds(other) else found
 
@@ -371,7 +384,8 @@ def _with_declaration(request: Request, report: Report) -> Report:
 
     def judge(facts: Mapping[str, str], fixed: Sequence[str]) -> Report:
         given = [Assumption(name, fact, fact) for name, fact in facts.items()]
-        return _judged_request(request.assuming(given).fixing(fixed, values), suggest=False)
+        asked = replace(request.assuming(given).fixing(fixed, values), brief=True)
+        return _judged_request(asked, suggest=False)
 
     try:
         with limited(DECLARATION_SECONDS):
@@ -438,11 +452,15 @@ def _for_others(request: Request, first: Report, suggest: bool, proved: Proved) 
         assert its is not None
         more = its.combined or (other.static not in values and len(values) > 1)
         share = OTHER_NUMBERS_SHARE if more else 1.0
+        accident = _is_accident(other, request, whole)
+        # of what is no worse than what is known, and of accidents, nobody reads the words
+        known = max(one.verdict for one in judged.values())
+        brief = request.brief or accident or str(known) != "PROVED"
         report, is_late = (
             (None, False)  # a condition says that this shape is the inferred one
             if not equal.isdisjoint(its.summed.split(" and "))
             or (its.combined and its.place not in cells.judged)
-            else _beside(request, other, suggest, share, proved)
+            else _beside(replace(request, brief=brief), other, suggest, share, proved)
         )
         if report is None:
             continue
@@ -455,13 +473,17 @@ def _for_others(request: Request, first: Report, suggest: bool, proved: Proved) 
         judged[its] = report
         beside = its.accident or its.summed
         lacking = ("REFUTED", "UNDECIDED") if beside else ("REFUTED",)
-        if str(report.verdict) in lacking and _is_accident(other, request, whole):
+        if str(report.verdict) in lacking and accident:
             fewer = under_shapes(judged[own], own, report, its)
             if fewer is not None and fewer.verdict < report.verdict:
                 del judged[its]
                 judged[own] = fewer
                 equal.update(filter(None, its.summed.split(" and ")))
                 cells.leave_out(its.place)
+        if brief and not request.brief and its in judged and report.verdict > known:
+            full, _ = _beside(request, other, suggest, share, proved)
+            if full is not None and full.verdict >= report.verdict:
+                judged[its] = full
     taken = [request, *(one for one in own.others if one.guess in judged)]
     return for_guesses(judged, late, (*cells.conditions, *_numbers_of_tensors(taken)))
 
@@ -493,9 +515,9 @@ def _beside(
     """
     try:
         with part(share) as limit:
-            asked = replace(other, audit=request.audit, whole=request.whole)
+            asked = replace(other, audit=request.audit, whole=request.whole, brief=request.brief)
             accident = other.guess is not None and other.guess.accident
-            report = _for_presences(asked, suggest and not accident, proved)
+            report = _for_presences(asked, suggest and not (accident or request.brief), proved)
     except ThresholdError:
         raise
     except SymgradError:
@@ -958,7 +980,8 @@ def _for_presences(request: Request, suggest: bool, proved: Proved | None = None
     return for_presences(
         every,
         lambda one: judge(
-            request if one is every[0] else replace(one.request, audit=request.audit)
+            request if one is every[0]
+            else replace(one.request, audit=request.audit, brief=request.brief)
         ),
         guess if guess is not None and guess.presences else None,
     )  # fmt: skip
@@ -1004,7 +1027,9 @@ def _at_other_numbers(request: Request, report: Report, suggest: bool) -> Report
                     break
                 if request.guess.fits and not other.guess.fits:
                     continue  # forward takes it, and backward is not written for it
-                asked = replace(other, audit=request.audit, whole=request.whole)
+                asked = replace(
+                    other, audit=request.audit, whole=request.whole, brief=request.brief
+                )  # fmt: skip
                 found = {other.guess.sizes: _traced(asked, suggest)}
         except SymgradError:  # the assumptions may not fit other sizes
             continue
@@ -1192,6 +1217,7 @@ def _judged_once(
         "pushes": _pushes(request, rank),
         "jvp_asks": has_jvp(request.function) and not has_plain_jvp(request.function),
         "audit": request.audit,
+        "brief": request.brief,
         "histories": [traced(answers, True) for answers in twice],
     }
     traces: dict[str, Callable[..., Any]] = {

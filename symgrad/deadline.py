@@ -59,12 +59,14 @@ class TimeUp(BaseException):
 class Limit:
     """One limit: when it ends, by which clock, and whether anything was stopped by it.
 
-    ``seconds``: what was asked for, for text; a part of a limit ends earlier.
+    ``seconds``: what was asked for, for text; a part of a limit ends earlier.  ``during``: what was
+    under way when it was reached; what else is stopped by it took no time.
     """
 
     def __init__(self, seconds: float, end: float, clock: Clock, outer: Limit | None) -> None:
         self.seconds, self.end, self.clock, self.outer = seconds, end, clock, outer
         self.passed = False
+        self.during: str | None = None
 
     def over(self) -> Limit | None:
         """The innermost limit around here that is reached."""
@@ -91,7 +93,9 @@ def check() -> None:
 
 def _time_up(limit: Limit) -> TimeUp:
     limit.passed = True
-    return TimeUp(limit.seconds, ", ".join(under_way()))
+    if limit.during is None:
+        limit.during = ", ".join(under_way())
+    return TimeUp(limit.seconds, limit.during)
 
 
 def under_way() -> tuple[str, ...]:

@@ -71,6 +71,7 @@ class Request:
     a part; ``beside``: other parts of it, for which a repair is to hold as well.  ``left_out``: the
     plain arguments that no call passes, since backward returns no gradient for them.  ``rounds``:
     a loop that waits for a value asks for more values than that, as far as it is judged.
+    ``brief``: the verdict alone is wanted, and no words about what is refuted.
     """
 
     function: AnyFunction
@@ -85,6 +86,7 @@ class Request:
     beside: tuple[Request, ...] = ()
     left_out: frozenset[str] = frozenset()
     rounds: int = 0
+    brief: bool = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         # How shapes were guessed, and the parts of a verdict, mean nothing to another process.

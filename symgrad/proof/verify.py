@@ -124,7 +124,8 @@ class VerifyOptions:
     on sizes for which some operation raises otherwise.
     ``pushes``: forward and its hand-written ``jvp`` traced on inputs and tangents, or why not;
     ``jvp_asks``: the code of that may keep something, or ask what no trace sees.
-    ``audit``: evaluate both sides of what is PROVED at random points as well.
+    ``audit``: evaluate both sides of what is PROVED at random points as well.  ``brief``: look for
+    neither conditions nor reasons of what is refuted.
     """
 
     surrogate: FunctionGraphs | None = None
@@ -142,6 +143,7 @@ class VerifyOptions:
     pushes: FunctionGraphs | SymgradError | None = None
     jvp_asks: bool = False
     audit: bool = False
+    brief: bool = False
     calls: Trace | None = None
     wide: Callable[[], FunctionGraphs] | None = None
     asked: tuple[Condition, ...] = ()
@@ -246,11 +248,15 @@ def _stateful(graphs: FunctionGraphs, findings: Sequence[Finding]) -> Report:
 
 def _failed(graphs: FunctionGraphs, reason: str) -> Report:
     """The report where nothing could be judged."""
+    places = {g.input: g.location for case in graphs.cases for g in case.gradients}
     return Report(
         name=graphs.name,
         location=graphs.location,
         inputs={
-            name: InputReport(name, Verdict.UNDECIDED, reason) for name in graphs.differentiable
+            name: InputReport(
+                name, Verdict.UNDECIDED, reason, location=places.get(name) or graphs.location
+            )
+            for name in graphs.differentiable
         },
         protocol=(Finding("the verdict", Verdict.UNDECIDED, reason),),
         values=graphs.texts,
@@ -1025,7 +1031,7 @@ def _explained(
     refutation stands without them: where looking for them fails, the report says so.
     """
     found: Sequence[FoundCondition] = ()
-    if chosen.subject_for(name).apart is not None:
+    if options.brief or chosen.subject_for(name).apart is not None:
         return found, Diagnosis()
     try:
         written = _gradient(chosen, name)

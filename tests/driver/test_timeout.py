@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import symgrad as sg
-from symgrad import deadline
+from symgrad import deadline, everywhere
 from symgrad.errors import NotProvedError, SpecError
 from symgrad.tools.cli import main
 
@@ -135,6 +135,37 @@ def test_a_counterexample_that_was_found_is_kept() -> None:
     assert report.inputs["w"].counterexample is not None
 
 
+def test_a_refutation_stands_where_repairs_are_checked_too_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No time is left to judge a repair for all shapes: the verdict was found before."""
+    checked, late = everywhere.checked, list[float]()
+
+    def slow(*args: Any) -> Any:
+        late.append(2.0)
+        return checked(*args)
+
+    monkeypatch.setattr(everywhere, "checked", slow)
+    with deadline.limited(1, lambda: sum(late)):
+        report = sg.verify(WrongProduct, timeout=None)
+    assert late
+    assert report.timed_out
+    assert report.inputs["x"].verdict == "PROVED"
+    assert report.inputs["w"].verdict == "REFUTED"
+    alone = [one.text for one in report.inputs["w"].suggested_under if one.kind == everywhere.ALONE]
+    assert "the time limit" in str(alone)
+
+
+def test_what_took_the_time_is_named_and_not_what_is_stopped_next() -> None:
+    now = [0.0]
+    with deadline.limited(1, lambda: now[0]):
+        for under_way in ("one part", "another part"):
+            now[0] += 1.0
+            with deadline.step(under_way), pytest.raises(deadline.TimeUp) as stopped:
+                deadline.check()
+            assert str(stopped.value) == "the time limit of 1 s was reached while one part"
+
+
 class Endless(sg.Function):
     @staticmethod
     def forward(ctx: Any, x: Any) -> Any:
@@ -150,7 +181,11 @@ def test_a_loop_of_the_user_is_left() -> None:
     report = sg.verify(Endless, "n", timeout=0.05)
     assert report.verdict == "UNDECIDED"
     assert report.timed_out
-    assert "the time limit of 0.05 s was reached while Endless was traced" in str(report)
+    said = " ".join(str(report).split())
+    assert "the time limit of 0.05 s was reached while Endless was traced, at " in said
+    line = Endless.forward.__code__.co_firstlineno + 2
+    assert f"{Path(__file__).name}:{line}" in said or f"{Path(__file__).name}:{line + 1}" in said
+    assert "--shapes" in said
 
 
 def test_a_library_that_does_not_return_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

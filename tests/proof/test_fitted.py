@@ -9,7 +9,8 @@ import pytest
 
 import symgrad as sg
 from symgrad import fitted
-from symgrad.proof import surrogates
+from symgrad.proof import surrogates, verify
+from symgrad.proof.judge.conditions import find_conditions
 
 
 def test_the_last_answer_comes_first() -> None:
@@ -73,3 +74,47 @@ def test_other_shapes_cost_one_candidate_each(monkeypatch: pytest.MonkeyPatch) -
     assert str(report.verdict) == str(alone.verdict) == "SURROGATE?"
     assert report.beside == alone.beside
     assert report.inputs["x"].surrogate == alone.inputs["x"].surrogate
+
+
+class Sign(sg.Function):
+    """A sign with the gradient of the identity."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.sign()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return grad
+
+
+class SignByRank(sg.Function):
+    """A sign with the gradient of the identity, but for three axes with a wrong one."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x.sign()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return grad * sg.tanh(x * grad) if x.ndim == 3 else grad
+
+
+@pytest.mark.parametrize(("function", "explained"), [(Sign, 1), (SignByRank, 2)])
+def test_what_is_no_worse_for_other_shapes_is_not_explained(
+    function: type[sg.Function], explained: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of several shapes the report has the words of one."""
+    looked = list[str]()
+
+    def counted(subject: Any, name: str, *args: Any, **kwargs: Any) -> Any:
+        looked.append(name)
+        return find_conditions(subject, name, *args, **kwargs)
+
+    monkeypatch.setattr(verify, "find_conditions", counted)
+    report = sg.verify(function)
+    assert len(looked) == explained
+    assert len(report.beside) >= 2
+    assert report.inputs["x"].suggestion or report.inputs["x"].derived
