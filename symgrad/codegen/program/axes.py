@@ -5,7 +5,8 @@ through the identity map are equal, so that what belongs together meets.
 
 A dimension of a node joins the dimension of the argument that it indexes, provided that no node
 would have the same axis twice.  Arguments that are computed go before inputs: to meet at an input
-is worth less.
+is worth less.  Last, nodes meet that read a dimension of one array by the same several axes, as
+``4*j + k``.
 """
 
 from __future__ import annotations
@@ -65,6 +66,8 @@ def unify(graph: Graph, equations: Sequence[Equation]) -> dict[Node, NodeAxes]:
         for equation in equations:
             for place, other in _identities(graph, equation, own, computed=computed):
                 classes.join(place, other)
+    for place, other in _alike(equations):
+        classes.join(place, other)
     names = _Names(classes)
     found = {node: NodeAxes(names.axes(node, own[node.index])) for node in _inputs(graph)}
     for equation in equations:
@@ -106,6 +109,29 @@ def _identities(
         for dim, axis in zip(indices, own[read], strict=True):
             if isinstance(dim.atom, Axis) and dim.atom.extent == axis.extent:
                 yield (index, dim.atom.name), (read, axis.name)
+
+
+def _alike(equations: Sequence[Equation]) -> Iterator[tuple[Place, Place]]:
+    """The pairs of axes that have the same part in an index for the same dimension of an array."""
+    first: dict[tuple[str, int, Dim], list[Place]] = {}
+    for equation in equations:
+        for tensor, indices in _accesses(equation):
+            for dimension, index in enumerate(indices):
+                axes = _apart(index)
+                form = index.substitute(
+                    {axis: Dim.of(Axis(f"#{part}", axis.extent)) for part, axis in enumerate(axes)}
+                )
+                places = [(equation.node.index, axis.name) for axis in axes]
+                met = first.setdefault((tensor, dimension, form), places)
+                yield from zip(places, met, strict=True)
+
+
+def _apart(index: Dim) -> tuple[Axis, ...]:
+    """The axes of an index, where their steps are constant and tell them apart; else none."""
+    steps = {axis: index.substitute({axis: Dim.of(axis) + 1}) - index for axis in index.axes}
+    if len(set(steps.values())) < len(steps) or any(step.axes for step in steps.values()):
+        return ()
+    return tuple(sorted(steps, key=lambda axis: steps[axis].key))
 
 
 def _accesses(equation: Equation) -> Iterator[tuple[str, tuple[Dim, ...]]]:

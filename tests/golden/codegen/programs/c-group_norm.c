@@ -33,30 +33,24 @@ int group_norm(
         const int64_t j = row%2;
         const int64_t i = row/2;
         double total_sum = 0.0;
-        for (int64_t l = 0; l < 3; l++) {
-            const float *x_ijl = x + (i*x_s0 + (l + 3*j) * x_s1);
-            for (int64_t p0 = 0; p0 < m; p0 += SUM_BLOCK) {
-                const int64_t p1 = MIN(m, p0 + SUM_BLOCK);
+        double total_sum_ = 0.0;
+        for (int64_t k = 0; k < 3; k++) {
+            const float *x_ijk = x + (i*x_s0 + (k + 3*j) * x_s1);
+            const float *grad_y_ijk = grad_y + (i*grad_y_s0 + (k + 3*j) * grad_y_s1);
+            for (int64_t l0 = 0; l0 < m; l0 += SUM_BLOCK) {
+                const int64_t l1 = MIN(m, l0 + SUM_BLOCK);
                 float total_block = 0.0f;
-                #pragma omp simd reduction(+:total_block)
-                for (int64_t p = p0; p < p1; p++)
-                    total_block += x_ijl[p];
+                float total_block_ = 0.0f;
+                #pragma omp simd reduction(+:total_block,total_block_)
+                for (int64_t l = l0; l < l1; l++) {
+                    total_block += x_ijk[l];
+                    total_block_ += grad_y_ijk[l];
+                }
                 total_sum += total_block;
+                total_sum_ += total_block_;
             }
         }
         const float total = (float)total_sum;
-        double total_sum_ = 0.0;
-        for (int64_t k = 0; k < 3; k++) {
-            const float *grad_y_ijk = grad_y + (i*grad_y_s0 + (k + 3*j) * grad_y_s1);
-            for (int64_t p0 = 0; p0 < m; p0 += SUM_BLOCK) {
-                const int64_t p1 = MIN(m, p0 + SUM_BLOCK);
-                float total_block = 0.0f;
-                #pragma omp simd reduction(+:total_block)
-                for (int64_t p = p0; p < p1; p++)
-                    total_block += grad_y_ijk[p];
-                total_sum_ += total_block;
-            }
-        }
         const float total_ = (float)total_sum_;
         double total_sum_2 = 0.0;
         double total_sum_3 = 0.0;
@@ -65,17 +59,17 @@ int group_norm(
         for (int64_t k = 0; k < 3; k++) {
             const float *x_ijk = x + (i*x_s0 + (k + 3*j) * x_s1);
             const float *grad_y_ijk = grad_y + (i*grad_y_s0 + (k + 3*j) * grad_y_s1);
-            for (int64_t p0 = 0; p0 < m; p0 += SUM_BLOCK) {
-                const int64_t p1 = MIN(m, p0 + SUM_BLOCK);
+            for (int64_t l0 = 0; l0 < m; l0 += SUM_BLOCK) {
+                const int64_t l1 = MIN(m, l0 + SUM_BLOCK);
                 float total_block = 0.0f;
                 float total_block_ = 0.0f;
                 float total_block_2 = 0.0f;
                 #pragma omp simd reduction(+:total_block,total_block_,total_block_2)
-                for (int64_t p = p0; p < p1; p++) {
-                    const float centred = x_ijk[p] - t;
+                for (int64_t l = l0; l < l1; l++) {
+                    const float centred = x_ijk[l] - t;
                     total_block += centred*centred;
                     total_block_ += centred;
-                    total_block_2 += grad_y_ijk[p]*centred;
+                    total_block_2 += grad_y_ijk[l]*centred;
                 }
                 total_sum_2 += total_block;
                 total_sum_3 += total_block_;
@@ -94,10 +88,10 @@ int group_norm(
             float *y_ijk = y + ((i*2 + j) * 3 + k) * m;
             float *grad_x_ijk = grad_x + ((i*2 + j) * 3 + k) * m;
             #pragma omp simd
-            for (int64_t p = 0; p < m; p++) {
-                const float centred = x_ijk[p] - t;
-                y_ijk[p] = centred*rstd;
-                grad_x_ijk[p] = grad_y_ijk[p]*rstd - slope*centred - t_;
+            for (int64_t l = 0; l < m; l++) {
+                const float centred = x_ijk[l] - t;
+                y_ijk[l] = centred*rstd;
+                grad_x_ijk[l] = grad_y_ijk[l]*rstd - slope*centred - t_;
             }
         }
     }
