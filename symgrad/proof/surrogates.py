@@ -42,7 +42,7 @@ from symgrad.budgets import (
     SURROGATE_SCALARS,
     SURROGATE_WINDOWS,
 )
-from symgrad.deadline import TimeUp
+from symgrad.deadline import TimeUp, passed
 from symgrad.errors import SymgradError
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dtype import bool_
@@ -53,6 +53,7 @@ from symgrad.ops.markers import without_markers
 from symgrad.ops.record import get
 from symgrad.proof.altered import Factor, gate, is_curved, literal_value, rescaled, without
 from symgrad.proof.clips import UPWARD, IntegerLimits, limit_of, unexpanded
+from symgrad.proof.elementwise import without_shape
 from symgrad.proof.judge.decide import judge
 from symgrad.proof.judge.protocol import structurally_linear
 from symgrad.proof.multipliers import integral, multiplier
@@ -104,8 +105,25 @@ def surrogate(
     Where forward is flat and nothing was recognised, it says that, unless ``recognised``.
 
     ``modes``: those in which the case was sampled.  ``subject_of``: makes the subject of a case.
+    What was found for one shape is so for each other one that no element tells from it.
     """
     case = replace(case, outputs=asked_once(case.outputs))
+    form = without_shape(case, names)
+    asked = form, tuple(names), tuple(declared), tuple(sorted(modes.items())), recognised
+    known: tuple[Meant | None] | None = fitted.noted(asked) if form is not None else None
+    if known is not None:
+        return known[0]
+    found = _found(case, names, declared, modes, subject_of, recognised)
+    if form is not None and not passed():
+        fitted.note(asked, (found,))
+    return found
+
+
+def _found(
+    case: FunctionCase, names: Sequence[str], declared: Sequence[Assumption],
+    modes: Mapping[str, str], subject_of: SubjectOf, recognised: bool,
+) -> Meant | None:  # fmt: skip
+    """What the gradients are the derivatives of, for this shape."""
     search = _Search(case, names, declared, modes, subject_of)
     flat = not recognised and search.flat and search.linear
     unnamed = "unnamed", search.names, tuple(map(str, declared))
