@@ -180,19 +180,26 @@ def _with_repeated(
     Backward is written for it, which is said last, where no other gradient is larger than its
     argument, and something is done for it that is not done for the shape found.  Else three
     such shapes of each tensor are enough: with the size 1 in front or last, and with fewer
-    axes.  With more axes than were found, backward may be written for fewer of them.
+    axes.  With more axes than were found, backward may be written for fewer of them.  Two at once
+    are tried where forward takes each alone, until torch sums once for both, or where something
+    else is done for one of them.
     """
     longer = [one for one in others if axes_of(one) > axes_of(found) and one.kinds == found.kinds]
     summed, pairs = Counter[str](), 0
     for trial in (found, *longer[:1]):
+        refused, plain = set[Shaped](), set[Shaped]()
         for dims, alike in _repeatable(trial, both=trial is found):
+            alone = dims.items()
             names = {search.unknowns[at].name for at in dims}
             label = " and ".join(sorted(names))
-            if pairs >= MOST_PAIRS and len(dims) > 1:
+            if len(dims) > 1 and (
+                pairs >= MOST_PAIRS or refused & alone or (alone <= plain and summed[label])
+            ):
                 continue
             other = _with_shapes(search, trial, dims)
             graphs, _ = search.trace(other)
             if graphs is None or refusal_of(graphs) or problem_of(graphs):
+                refused |= alone
                 continue
             larger = larger_gradients(graphs)
             if not larger <= names:
@@ -200,13 +207,19 @@ def _with_repeated(
             if work_done(graphs) - work_done(search.trace(trial)[0]):
                 pairs += len(dims) > 1
                 yield other, "", alike
-            elif larger and trial is found and summed.total() < MOST_SUMMED:
-                ((at, one), *more) = dims.items()
+                continue
+            plain |= alone
+            if larger and trial is found and summed.total() < MOST_SUMMED:
+                ((at, one), *more) = alone
                 spec = trial.specs[at]
                 assert spec is not None
                 if not summed[label] if more else one in _shown(spec.dims):
                     summed[label] += 1
                     yield other, label, False
+
+
+Shaped = tuple[int, tuple[Dim, ...]]
+"""A tensor by its place, and another shape of it."""
 
 
 def _with_shapes(search: Search, trial: Trial, shapes: Mapping[int, tuple[Dim, ...]]) -> Trial:
