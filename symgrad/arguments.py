@@ -20,7 +20,7 @@ from typing import Any
 
 from symgrad.budgets import MOST_COMBINATIONS, SHAPE_STEPS
 from symgrad.deadline import TimeUp, part
-from symgrad.errors import SymgradError, TraceError, is_limit
+from symgrad.errors import OperationError, ShapeError, SymgradError, TraceError, is_limit
 from symgrad.frontend.annotated import has_others, others_of
 from symgrad.frontend.asked import other_values
 from symgrad.frontend.evidence import labels
@@ -186,6 +186,7 @@ class _Others:
     def _accepted(self, request: Request, values: Values) -> Request:
         """The request, with sizes that are multiples where forward needs such for the values.
 
+        Other shapes are looked for where these do not fit, or an operation fails.
         Raises what forward raises.
         """
         for _ in range(SHAPE_STEPS if values else 0):
@@ -194,11 +195,12 @@ class _Others:
             except TraceError as error:
                 specs = tuple(one.spec for one in request.tensors)
                 sizes = as_multiples(specs, error)
-                if not sizes:
-                    raise
-                if request.guess is not None and request.guess.again is not None:
+                elsewhere = isinstance(error, (OperationError, ShapeError))
+                if (sizes or elsewhere) and request.guess is not None and request.guess.again:
                     found = request.guess.again(request.function, values)
                     return as_unstated(found, values, self.request)
+                if not sizes:
+                    raise
                 request = request.with_sizes(sizes)
             else:
                 return request

@@ -158,7 +158,10 @@ class _Reads(ast.NodeTransformer):
         key = getattr(node.slice, "value", None)
         name = self.called.get(ast.unparse(node.value))
         if name is None or type(key) is not str or not isinstance(node.ctx, ast.Load):
-            return self.generic_visit(node)
+            self.generic_visit(node)
+            if type(key) is str:
+                self._hold(node.value)
+            return node
         return self._read(Read(name, key, True))
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
@@ -194,8 +197,8 @@ class _Reads(ast.NodeTransformer):
         name = self.called.get(ast.unparse(node.value))
         if name is None or not isinstance(node.ctx, ast.Load):
             node.value = self.visit(node.value)
-            if _own_id(node.value) in self.made and not hasattr(str, node.attr):
-                self.nested.add(self.made[_own_id(node.value)])
+            if not hasattr(str, node.attr):
+                self._hold(node.value)
             return node
         return self._read(Read(name, node.attr, False))
 
@@ -206,14 +209,15 @@ class _Reads(ast.NodeTransformer):
                 self.otherwise.add(name)
         return self.generic_visit(node)
 
+    def _hold(self, node: ast.expr) -> None:
+        """What is read has parts of its own."""
+        if isinstance(node, ast.Name) and node.id in self.made:
+            self.nested.add(self.made[node.id])
+
     def _read(self, one: Read) -> ast.Name:
         self.found.append(one)
         self.made[_own(one.name, one.key)] = one.name
         return ast.Name(_own(one.name, one.key), ast.Load())
-
-
-def _own_id(node: ast.expr) -> str:
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _literal(node: ast.expr) -> Any:

@@ -1064,3 +1064,23 @@ def test_near_shapes_are_looked_for_where_backward_is_refuted(
 
         assert str(sg.verify(Sine, suggest=False).verdict) == verdict
         assert len(looked) == count
+
+
+class ScaledWhileTraining(sg.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, training: bool = False) -> Any:
+        ctx.training = training
+        if training:
+            return x * sg.ones(x.shape[-2:]).unsqueeze(0).expand_as(x)
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return (2 * g if ctx.training else g), None
+
+
+def test_a_value_whose_shapes_are_others_is_judged_for_these() -> None:
+    """A proof for the default would leave out what is wrong."""
+    report = sg.verify(ScaledWhileTraining)
+    assert report.verdict == sg.REFUTED, str(report)
+    assert "for training = True" in str(report)

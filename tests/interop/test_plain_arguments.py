@@ -433,8 +433,8 @@ class _Parts(NamedTuple):
 
 
 REFUSED = {
-    "attribute": _Parts("nothing says what m is: forward asks it for flat", "m.flat"),
-    "key": _Parts("nothing says what m is: forward asks it for 'scale'", "m['scale']"),
+    "attribute": _Parts("nothing says what m is: forward asks it for flat", "m.flat.part"),
+    "key": _Parts("nothing says what m is: forward asks it for 'scale'", "m['scale']['part']"),
     "module": _Parts("No module named 'no_such_extension'", "__import__('no_such_extension')"),
     "name": _Parts("name 'no_such_extension' is not defined", "no_such_extension.forward(x, m)"),
 }

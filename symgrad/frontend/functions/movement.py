@@ -461,7 +461,7 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
     if isinstance(other, SelectedTensor):
         node = as_node(lined_up(input, other))
         return other.with_whole(current().expand(node, other.whole.shape))
-    return share(input, Expand(other.node.shape))
+    return expand(input, *other.node.shape)
 
 
 # -- parts
