@@ -43,13 +43,20 @@ LARGE = 131
 """Rows that make two groups of more than one tile of 64."""
 MOST_ELEMENTS = 1500
 MOST_ITERATIONS = 60_000
+ITERATIONS_A_VALUE = 4
+"""Of a right kernel, for each value that the graph has on the way; with copies, zeros, groups."""
 HUGE = 2**31
+MOST_GRANTED = 2**50
+"""Elements of an array: with more of them, int64_t may overflow."""
 CLOSE = fmpq(1, 10**6)
 
 
 @dataclass(frozen=True)
 class Equal:
-    """Nothing wrong was found.  ``undecided``: calls that no precision was enough for."""
+    """Nothing wrong was found.
+
+    ``undecided``: calls that no precision was enough for, or that go on where there is much to do.
+    """
 
     calls: int
     sizes: tuple[Sizes, ...]
@@ -94,11 +101,14 @@ class _Found(Exception):
 
 def check(
     unit: Unit, kernel: abi.Kernel, graph: Graph, admits: Admits = lambda sizes: True,
-    *, most_sizes: int = MOST_SIZES,
+    *, most_sizes: int = MOST_SIZES, most_iterations: int = MOST_ITERATIONS,
 ) -> Equal | Wrong:  # fmt: skip
-    """Execute a kernel at small sizes.  ``admits``: does it serve these?  Raises Unsupported."""
+    """Execute a kernel at small sizes.  ``admits``: does it serve these?  Raises Unsupported.
+
+    What goes on for ``most_iterations`` is wrong, unless the graph itself has so much to do.
+    """
     try:
-        return _Check(unit, kernel, graph, admits, most_sizes).run()
+        return _Check(unit, kernel, graph, admits, most_sizes, most_iterations).run()
     except _Found as found:
         return found.wrong
 
@@ -138,13 +148,15 @@ def interface(unit: Unit, kernel: abi.Kernel) -> str:
 
 class _Check:
     def __init__(
-        self, unit: Unit, kernel: abi.Kernel, graph: Graph, admits: Admits, most_sizes: int
-    ) -> None:
+        self, unit: Unit, kernel: abi.Kernel, graph: Graph, admits: Admits, most_sizes: int,
+        most_iterations: int,
+    ) -> None:  # fmt: skip
         self._unit = unit
         self._kernel = kernel
         self._graph = graph
         self._admits = admits
         self._most_sizes = most_sizes
+        self._most_iterations = most_iterations
         self._names = _size_names(kernel, graph)
         self._nodes = ancestors(graph.outputs.values())
         self._indexed = any(get(node.op).kind == "indexing" for node in self._nodes)
@@ -213,6 +225,11 @@ class _Check:
         except ZeroDivisionError:
             return False
 
+    def _is_granted(self, sizes: Sizes) -> bool:
+        """Is nothing that the graph computes longer than an array that can be passed?"""
+        lengths = (prod(dim.at(sizes) for dim in node.shape) for node in self._nodes)
+        return max(lengths, default=0) < MOST_GRANTED
+
     # -- one point
 
     def _at(
@@ -235,16 +252,19 @@ class _Check:
 
     def _compared(self, sizes: Sizes, settings: Sequence[_Setting], seed: int, large: bool) -> None:
         reals = Reals()
-        feeds, refused, wanted, close = self._drawn(sizes, seed, reals)
+        feeds, refused, wanted, meaning = self._drawn(sizes, seed, reals)
+        close = not meaning.used.isdisjoint(APPROXIMATE)
+        much = large or refused or meaning.values * ITERATIONS_A_VALUE > self._most_iterations
         for number, setting in enumerate(settings):
             constants = setting.told()
             call = _Call(self._kernel, self._graph, sizes, feeds, padded=(seed + number) % 2 == 1)
-            machine = setting.machine(self._unit, reals)
+            machine = setting.machine(self._unit, reals, self._most_iterations)
             self._calls += 1
             try:
                 status, outputs = call.run(machine)
             except Fault as fault:
-                if fault.long and large:
+                if fault.long and much:
+                    self._undecided += 1
                     continue
                 raise self._found(fault.reason, fault.line, sizes, constants, feeds) from fault
             if (status != 0) != refused:
@@ -272,8 +292,8 @@ class _Check:
 
     def _drawn(
         self, sizes: Sizes, seed: int, reals: Reals
-    ) -> tuple[dict[str, Tensor], bool, dict[str, Tensor], bool]:
-        """Inputs, whether a call with them is refused, what it gives, and if nearly is enough.
+    ) -> tuple[dict[str, Tensor], bool, dict[str, Tensor], Meaning]:
+        """Inputs, whether a call with them is refused, what it gives, and by what this was found.
 
         Of some kinds of numbers the first for which everything has a value.
         """
@@ -294,7 +314,7 @@ class _Check:
                 one is None or (isinstance(one, float) and one != one)
                 for tensor in wanted.values() for one in tensor.values
             )  # fmt: skip
-            found = feeds, refused, wanted, not meaning.used.isdisjoint(APPROXIMATE)
+            found = feeds, refused, wanted, meaning
             if not without:
                 self._mode = mode
                 return found
@@ -302,7 +322,7 @@ class _Check:
                 best = without, found
         if best is None:
             raise undecided or Undecided("no inputs")
-        chosen: tuple[dict[str, Tensor], bool, dict[str, Tensor], bool] = best[1]
+        chosen: tuple[dict[str, Tensor], bool, dict[str, Tensor], Meaning] = best[1]
         return chosen
 
     def _accepted(self, sizes: Sizes, seed: int, mode: int) -> tuple[dict[str, Tensor], bool]:
@@ -358,9 +378,9 @@ class _Check:
             feeds = {one: Tensor((), ()) for one in self._graph.inputs}
             call = _Call(self._kernel, self._graph, sizes, feeds, padded=False, virtual=True)
             try:
-                call.run(setting.machine(self._unit, Reals(), limit=300))
+                call.run(setting.machine(self._unit, Reals(), 300))
             except Fault as fault:
-                if not fault.long:
+                if not (fault.long or (fault.wide and not self._is_granted(sizes))):
                     told = setting.told()
                     raise self._found(fault.reason, fault.line, sizes, told, {}) from fault
 
@@ -385,7 +405,7 @@ class _Setting:
     constants: Mapping[str, int]
     groups: int | None = None
 
-    def machine(self, unit: Unit, reals: Reals, limit: int = MOST_ITERATIONS) -> Machine:
+    def machine(self, unit: Unit, reals: Reals, limit: int) -> Machine:
         """What executes the unit."""
         most = self.groups
         if most is None:

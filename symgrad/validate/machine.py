@@ -48,9 +48,13 @@ MANY = -1
 
 
 class Fault(Exception):
-    """The C did what no kernel may do.  ``long``: it ran for too many iterations."""
+    """The C did what no kernel may do.
+
+    ``long``: it ran for too many iterations; ``wide``: arithmetic in int64_t overflowed.
+    """
 
     long = False
+    wide = False
 
     def __init__(self, reason: str, line: int) -> None:
         self.reason = reason
@@ -1168,7 +1172,9 @@ def _of_integers(symbol: str, kind: str, one: Run, two: Run, line: int) -> Run:
         found: int = compute(one(frame), two(frame))
         if low <= found <= high:
             return found
-        raise Fault(f"{found} does not fit {kind}: {symbol} overflows", line)
+        fault = Fault(f"{found} does not fit {kind}: {symbol} overflows", line)
+        fault.wide = str(kind) == "int64_t"
+        raise fault
 
     return run
 

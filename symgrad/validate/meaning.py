@@ -79,6 +79,11 @@ class Meaning:
         self._memo: dict[tuple[Any, ...], Any] = {}
         self._order: dict[Expr, tuple[Axis, ...]] = {}
 
+    @property
+    def values(self) -> int:
+        """How many values were found so far, outputs and what they are computed from."""
+        return len(self._memo)
+
     def shape(self, dims: Sequence[Dim]) -> tuple[int, ...]:
         """Concrete extents."""
         return tuple(dim.at(self._sizes) for dim in dims)

@@ -254,6 +254,20 @@ def test_wrong_kernels(name: str) -> None:
         assert found.source == changed.split("\n")[found.line - 1].strip()
 
 
+def test_where_the_graph_has_much_to_do_many_iterations_are_not_wrong() -> None:
+    def found(body: str, most: int) -> Equal | Wrong:
+        graph = graph_of("rows")
+        return check(parse(text_of(body)), record(graph), graph, most_sizes=4, most_iterations=most)
+
+    every, few = found(ROWS, 5000), found(ROWS, 20)
+    assert isinstance(every, Equal)
+    assert isinstance(few, Equal)
+    assert every.undecided == 0 < few.undecided
+    endless = found(ROWS.replace("j0 += BLOCK", "j0 += 0"), 5000)
+    assert isinstance(endless, Wrong)
+    assert "more than 5000 iterations" in endless.reason
+
+
 def test_blocks_end_inside_of_small_arrays() -> None:
     wrong = ROWS.replace("sum += block;", "sum += j0 == 0 ? block : 0.0f;")
     found = run("rows", wrong)
@@ -357,6 +371,13 @@ def multiply(text: str) -> Equal | Wrong:
 def test_a_product_of_matrices() -> None:
     found = multiply(PRODUCT)
     assert isinstance(found, Equal), found
+
+
+def test_a_workspace_that_overflows_only_where_results_are_too_long_for_an_array() -> None:
+    assert isinstance(multiply(PRODUCT.replace("return 0;", "return 16*n*n;", 1)), Equal)
+    wrong = multiply(PRODUCT.replace("return 0;", "return 4294967296*m;", 1))
+    assert isinstance(wrong, Wrong)
+    assert "overflows" in wrong.reason
 
 
 @pytest.mark.parametrize(

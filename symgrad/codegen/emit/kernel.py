@@ -9,6 +9,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from symgrad import abi
 from symgrad.abi import OUT_OF_RANGE, STATUSES, TOO_LARGE, Kernel
@@ -212,11 +213,14 @@ def _interface(
 def _input(
     context: EmitContext, program: KernelProgram, tensor: str, node: Node, *, strided: bool
 ) -> None:
-    """An input; strides are taken of all axes but the last, where the loops can use them."""
+    """An input; strides are taken of all axes but the last, where the loops can use them.
+
+    Of axes that are one to the loops, and so of all inside them, the strides are fixed.
+    """
     c_name = context.names.fresh(tensor)
     shape = program.arrays[tensor][1]
     long = [axis for axis, size in enumerate(shape) if size != 1]
-    single = [axis for axis in long[:-1] if shape[axis] == node.shape[axis]]
+    single = list(takewhile(lambda axis: shape[axis] == node.shape[axis], long[:-1]))
     strides = _stride_names(c_name, node.rank, single if strided else [], context.names)
     context.arrays[tensor] = Array(c_name, node.dtype, shape, strides)
 

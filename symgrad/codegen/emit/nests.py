@@ -248,12 +248,21 @@ class Nests:
         if definition is not None and definition.outputs:
             return definition.outputs[0]
         if item.role == PRODUCT:
-            return self.program.names.get(item.target.body, "product")
+            return self._product_name(item.target)
         value = item.result
         if isinstance(value, Access):
-            return f"{self.context.arrays[value.tensor].name}_copy"
+            return f"{self._array_name(value.tensor)}_copy"
         default = DEFAULT_NAMES[value.kind] if isinstance(value, Reduce) else "kept"
         return self.program.names.get(value) or self.hints.get(value, default)
+
+    def _array_name(self, tensor: str) -> str:
+        """The name of an array; of a product's that has no memory yet, the product's."""
+        if tensor in self.context.arrays:
+            return self.context.arrays[tensor].name
+        return self._product_name(next(d for d in self.program.definitions if d.tensor == tensor))
+
+    def _product_name(self, definition: Definition) -> str:
+        return self.program.names.get(definition.body, "product")
 
     def declare(self, item: Item) -> str:
         """Declare the variable of a value that a later block assigns."""

@@ -1,0 +1,40 @@
+"""Products that add up over rows, by rows of their own: what they read lies in whole arrays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import symgrad as sg
+from symgrad.frontend.trace import trace
+from symgrad.kernels import plan
+from symgrad.passes.evaluate import evaluate
+from tests.codegen.support import compile_graphs
+
+
+class Heads(sg.Function):
+    """A product by heads, and that of its rows, as the gradient of a weight has them."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, s: Any) -> Any:
+        rows = x.shape[0]
+        heads = (s * s) @ x.reshape(rows, 4, 16).transpose(0, 1)
+        return heads.transpose(0, 1).reshape(rows, 64).transpose(0, 1) @ x
+
+
+def test_a_copy_of_a_product_of_which_there_are_only_blocks(tmp_path: Path) -> None:
+    (case,) = plan(trace(Heads, "f32[n 64]", "f32[4 n n]"), name="op").cases
+    assert case.inference is not None
+    kernel = compile_graphs({"k": case.inference.graph}, tmp_path)["k"]
+    for n in (3, 70, 300):
+        shapes = (n, 64), (4, n, n)
+        source = np.random.default_rng(n)
+        feeds = {
+            name: source.standard_normal(shape).astype("f")
+            for name, shape in zip(kernel.graph.inputs, shapes, strict=True)
+        }
+        (wanted,) = evaluate(list(kernel.graph.outputs.values()), feeds, {"n": n})
+        (found,) = kernel(feeds, {"n": n})
+        np.testing.assert_allclose(found, wanted, 1e-4, 1e-3 * n)
