@@ -56,7 +56,7 @@ def near_shapes(search: Search, found: Trial) -> Request | None:
     other = with_integers(search, other or found) or other or _with_mask(search, found)
     if other is None:
         return None
-    return replace(request_of(search, other), guess=with_presences(search, other))
+    return replace(request_of(search, other), guess=with_presences(search, other, kept=True))
 
 
 def _with_numbers(search: Search, found: Trial) -> Trial | None:
@@ -80,9 +80,10 @@ def _nearest(search: Search, found: Trial) -> Trial | None:
     apart into.  If none of these fit, the cheapest do that were tried.
     """
     todo, seen, single = deque([found]), {found.specs}, 0
+    shorter = {found.chosen}
     last = search.trials + READING_TRIALS
     for _ in range(FITTING_TRIALS):
-        if not todo or search.trials >= last:
+        if not todo:
             break
         trial = todo.popleft()
         graphs, _ = search.trace(trial)
@@ -92,12 +93,12 @@ def _nearest(search: Search, found: Trial) -> Trial | None:
             single = single_axes(graphs)
         elif fits_backward(graphs) and single_axes(graphs) <= single:
             return trial
-        for other in _near(search, trial, graphs):
-            if search.trials >= last:
-                break
+        for other in _near(search, trial, graphs, shorter) if search.trials < last else ():
             if other.specs not in seen:
                 seen.add(other.specs)
                 todo.append(other)
+            if search.trials >= last:
+                break
     for trial in sorted(search.accepted, key=lambda one: one.price):
         fits = trial.fits and not trial.hidden and trial.kinds == found.kinds
         if fits and all(
@@ -127,7 +128,10 @@ def sized_shapes(search: Search, found: Trial) -> str:
     return search.shapes(wider[0]) if wider else ""
 
 
-def _near(search: Search, trial: Trial, graphs: FunctionGraphs) -> Iterator[Trial]:
+def _near(
+    search: Search, trial: Trial, graphs: FunctionGraphs, shorter: set[tuple[Candidate, ...]]
+) -> Iterator[Trial]:
+    """Steps from one; ``shorter``: what was tried with fewer axes, which this adds to."""
     problem = problem_of(graphs)
     last = Step(trial.specs, tried=trial.tried, uneven=trial.uneven)
     for case in graphs.cases if problem else ():
@@ -151,10 +155,14 @@ def _near(search: Search, trial: Trial, graphs: FunctionGraphs) -> Iterator[Tria
     for place, (unknown, one) in enumerate(search.rows(trial)):
         if one.rank is not None and one.rank > 1 and is_float(one):  # all fits a number
             rank = one.rank - 1
-            less = replace(one, rank=rank, price=price_of(unknown, rank))
-            shorter, _ = search.forward(put(trial.chosen, place, less))
-            if shorter is not None:
-                yield shorter
+            chosen = put(
+                trial.chosen, place, replace(one, rank=rank, price=price_of(unknown, rank))
+            )
+            if chosen not in shorter:
+                shorter.add(chosen)
+                other, _ = search.forward(chosen)
+                if other is not None:
+                    yield other
 
 
 def _apart(conditions: Sequence[SizeCondition]) -> dict[Any, Dim]:

@@ -12,6 +12,7 @@ from symgrad.frontend.request import Guess, Presence, subsets
 from symgrad.frontend.session import as_symgrad_error, refuses_sizes
 from symgrad.shapes.candidates import ABSENT, Candidate
 from symgrad.shapes.found import guess_of, request_of
+from symgrad.shapes.outcomes import fits_backward
 from symgrad.shapes.tracing import Search
 from symgrad.shapes.trial import Trial, is_float
 from symgrad.shapes.trying import attempt, cheapest
@@ -19,11 +20,12 @@ from symgrad.shapes.trying import attempt, cheapest
 BOTH = (True, False)
 
 
-def with_presences(search: Search, found: Trial) -> Guess:
+def with_presences(search: Search, found: Trial, *, kept: bool = False) -> Guess:
     """Optional tensors given and absent, each time with shapes that forward accepts.
 
     Shapes of a call with all of them need not be those of a call without some: what is not
-    read beside another tensor is of any shape there.
+    read beside another tensor is of any shape there.  ``kept``: the shapes are narrower than
+    forward needs, and stay what they are where backward fits.
     """
     main = {
         unknown.name for unknown, one in search.rows(found)
@@ -37,7 +39,7 @@ def with_presences(search: Search, found: Trial) -> Guess:
     def look(given: frozenset[str], optional: Sequence[str]) -> None:
         if given in known or given in refused or given in unfound:
             return
-        trial, why, sizes = _given(search, found, given, optional)
+        trial, why, sizes = _given(search, found, given, optional, kept)
         if trial is not None:
             known[given] = trial
         elif why:
@@ -96,8 +98,20 @@ def _takes_none(search: Search, found: Trial, name: str) -> bool:
     return attempt(search, tuple(chosen)) is not None
 
 
+def _without(search: Search, found: Trial, names: Collection[str]) -> Trial | None:
+    """The same without some tensors; None where forward or backward does not take that."""
+    gone = [unknown.name in names for unknown in search.unknowns]
+    other = replace(
+        found,
+        chosen=tuple(ABSENT if out else one for one, out in zip(found.chosen, gone, strict=True)),
+        specs=tuple(None if out else one for one, out in zip(found.specs, gone, strict=True)),
+    )
+    graphs, _ = search.trace(other)
+    return other if graphs is not None and fits_backward(graphs) else None
+
+
 def _given(
-    search: Search, found: Trial, given: Collection[str], optional: Collection[str]
+    search: Search, found: Trial, given: Collection[str], optional: Collection[str], kept: bool
 ) -> tuple[Trial | None, str, bool]:
     """A call with just these optional tensors; or why forward refuses it, and for its sizes?"""
     tensors = {
@@ -105,6 +119,9 @@ def _given(
         if one.is_tensor
     }  # fmt: skip
     wanted = frozenset(given) - tensors
+    same = _without(search, found, {*optional} - {*given}) if kept and not wanted else None
+    if same is not None:
+        return same, "", False
     near: list[tuple[Candidate, ...]] = []
     freely: list[tuple[Candidate, ...]] = []
     for unknown, one in search.rows(found):

@@ -1270,3 +1270,50 @@ def test_what_ends_by_its_sizes_does_not_lengthen_a_search(monkeypatch: Any) -> 
     with pytest.raises(sg.SymgradError):
         judged(Configured)
     assert len(tried) < 100
+
+
+class Halves(torch.autograd.Function):
+    """Weights of the same shape, which forward joins, and a bias that may be left out."""
+
+    @staticmethod
+    def forward(ctx, x, a, b, bias=None):
+        ctx.save_for_backward(x, a, b)
+        ctx.has_bias = bias is not None
+        y = x @ torch.cat([a, b])
+        return y if bias is None else y + bias
+
+    @staticmethod
+    def backward(ctx, g):
+        x, a, b = ctx.saved_tensors
+        half = x.shape[-1] // 2
+        weights = x[:, :half].t() @ g, x[:, half:].t() @ g
+        return g @ torch.cat([a, b]).t(), *weights, g.sum(0) if ctx.has_bias else None
+
+
+class SamePadding(torch.autograd.Function):
+    """Right for windows of three; the window gets no gradient."""
+
+    @staticmethod
+    def forward(ctx, x, kernel):
+        ctx.save_for_backward(kernel)
+        return torch.nn.functional.conv2d(x, kernel, padding=1, groups=x.shape[1])
+
+    @staticmethod
+    def backward(ctx, g):
+        (kernel,) = ctx.saved_tensors
+        flipped = kernel.flip((2, 3))
+        return torch.nn.functional.conv2d(g, flipped, padding=1, groups=g.shape[1]), None
+
+
+def test_tensors_that_are_joined_have_the_shape_that_backward_gives_them() -> None:
+    """Also where an optional one is left out."""
+    report = sg.verify(Halves)
+    assert {str(one.verdict) for one in report.inputs.values()} == {"PROVED"}, str(report)
+    assert "a[m, k], b[m, k], bias[k]" in str(report)
+
+
+def test_a_window_has_the_size_at_which_less_is_wrong() -> None:
+    """What is undecided for another size may be wrong for this one."""
+    report = sg.verify(SamePadding)
+    verdicts = {name: str(one.verdict) for name, one in report.inputs.items()}
+    assert verdicts == {"x": "PROVED", "kernel": "REFUTED"}, str(report)

@@ -258,11 +258,12 @@ def for_narrower(report: Report, guess: Guess, wide: Report, wider: Guess) -> Re
 def under_shapes(report: Report, guess: Guess, wide: Report, wider: Guess) -> Report | None:
     """The report with the condition that the shapes are these, if less is wrong than for others.
 
-    Where nothing is wrong for the others, if less is undecided.
+    Where nothing is wrong for the others, if less is undecided.  What is undecided for the others
+    may be wrong for these: a gradient that is left out.
     """
     lacking = Verdict.REFUTED if _with(wide, Verdict.REFUTED) else Verdict.UNDECIDED
     wrong, here = _with(wide, lacking), _with(report, lacking)
-    if not here < wrong:
+    if wrong <= here or not here <= wrong | _with(wide, Verdict.UNDECIDED):
         return None
     failed = any(one.reason.startswith(FAILED) for one in wide.inputs.values())
     names = [name for name in wide.inputs if name in wrong - here]
