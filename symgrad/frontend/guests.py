@@ -42,7 +42,7 @@ class Call:
     ``at``: the element of the gradient of ``wanted``.  ``meant``: the function that backward is
     declared to be the derivative of, where that is not forward.
     ``beside``: the arguments of another call, which comes first, or ``between`` forward and
-    backward.
+    backward.  ``mirror``: the element that changes with ``at``, where the matrix is symmetric.
     """
 
     arguments: Sequence[tuple[str, Any]]
@@ -53,6 +53,7 @@ class Call:
     meant: Callable[..., Any] | None = None
     beside: Sequence[tuple[str, Any]] = ()
     between: bool = False
+    mirror: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,12 @@ torch = pytest.importorskip("torch")
 import symgrad as sg  # noqa: E402
 from symgrad import children  # noqa: E402
 from symgrad.children import ChildEnded, in_child, said_by  # noqa: E402
-from symgrad.frontend.guests import Call, Given, NotMeasured  # noqa: E402
+from symgrad.frontend.guests import Call, Given, Measured, NotMeasured  # noqa: E402
 from symgrad.frontend.request import bind  # noqa: E402
 from symgrad.frontend.trace import trace_request  # noqa: E402
 from symgrad.interop.torch.measuring import measured  # noqa: E402
-from symgrad.replay import replayed  # noqa: E402
+from symgrad.proof.report.records import CounterexampleReport  # noqa: E402
+from symgrad.replay import _told, replayed  # noqa: E402
 from tests.interop.torch_classes import CASES, doubled  # noqa: E402
 
 pytestmark = pytest.mark.peers
@@ -604,3 +605,61 @@ def test_what_is_detached_is_measured_as_it_is(slope: float) -> None:
     found = measured(Detached, Call(point, frozenset("x"), [[1.0]], "x", (0,)))
     assert found.backward == 1.0
     assert abs(found.derivative - slope) <= found.error < 1e-3
+
+
+class Factor(Function):
+    """Torch reads one triangle, and its derivative is symmetric; this one is not."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        factor = torch.linalg.cholesky(x)
+        ctx.save_for_backward(factor)
+        return factor
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        (factor,) = ctx.saved_tensors
+        return grad @ factor
+
+
+def _factored(place: tuple[int, int]) -> Call:
+    matrix = Given([[3.0, 0.5], [0.5, 2.0]], "float64")
+    return Call(
+        [("x", matrix)], frozenset("x"), [[[1.0, 0.0], [2.0, -1.0]]], "x", place,
+        mirror=(place[1], place[0]),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("place", [(0, 1), (1, 0)])
+@pytest.mark.parametrize("hidden", [False, True])
+def test_the_derivative_by_a_symmetric_matrix_is_along_symmetric_changes(
+    place: tuple[int, int], hidden: bool, monkeypatch: Any
+) -> None:
+    """The quotients of one element were 0 in one triangle, and twice as much in the other."""
+    x = torch.tensor([[3.0, 0.5], [0.5, 2.0]], dtype=torch.float64, requires_grad=True)
+    grad = torch.tensor([[1.0, 0.0], [2.0, -1.0]], dtype=torch.float64)
+    (true,) = torch.autograd.grad(torch.linalg.cholesky(x), x, grad)
+    if hidden:
+        monkeypatch.setattr("symgrad.interop.torch.measuring._by_autograd", lambda _: None)
+    found = measured(Factor, _factored(place))
+    assert abs(found.derivative - float(true[place])) <= found.error < 1e-6
+    assert abs(found.backward - found.derivative) > 0.1
+    assert ("autograd" in found.how) is not hidden
+
+
+def test_what_confirms_gives_the_derivative_that_is_claimed() -> None:
+    report = sg.verify(Factor, "n n", suggest=False)
+    point, replayed = report.inputs["x"].counterexample, report.inputs["x"].replayed
+    assert point is not None and replayed is not None
+    assert "confirmed in torch" in str(replayed)
+    assert replayed.derivative == pytest.approx(point.true, rel=1e-6)
+    assert replayed.backward == pytest.approx(point.hand, rel=1e-6)
+
+
+def test_another_derivative_confirms_nothing() -> None:
+    """What is wrong in torch by other numbers than those that are shown is called that."""
+    point = CounterexampleReport({}, {}, "grad_x", 4.0, 1.0, "", "")
+    same = Measured(4.0, 1.0 + 1e-9, 1e-9, "by difference quotients", "float64")
+    assert str(_told(point, same, "torch")).startswith("confirmed in torch: ")
+    other = _told(point, replace(same, derivative=0.0), "torch")
+    assert other.confirmed and "confirmed" not in str(other)

@@ -14,6 +14,9 @@ differ, there is no derivative.
 Floats have 64 bits; where the class does not take these, or rounds them to 32 bits, 32.  Floats
 that the class rounds to 16 bits keep their own, since that hides the derivative.  Where there is no
 GPU, what the class does on one is done on the CPU.
+
+Of a matrix that is always symmetric an element and its mirror image change together: an operation
+may read one triangle alone, so that the quotients of one element are not what autograd gives.
 """
 
 from __future__ import annotations
@@ -270,10 +273,12 @@ def _measured(run: _Run) -> Measured:
         dtype = str(run.dtype).removeprefix("torch.")
         return Measured(backward, 0.0, 0.0, "all incoming gradients are None", dtype)
     by_autograd = _by_autograd(run)
+    mirrored = by_autograd if run.call.mirror is None else _by_autograd(_at_mirror(run))
     quotient, error = _quotient(run)
     how = "by difference quotients"
-    if by_autograd is not None:
-        own, apart = _DIGITS[run.dtype] * (1 + abs(by_autograd)), abs(by_autograd - quotient)
+    if by_autograd is not None and mirrored is not None:
+        along = (by_autograd + mirrored) / 2
+        own, apart = _DIGITS[run.dtype] * (1 + abs(by_autograd)), abs(along - quotient)
         if run.call.meant is not None:  # what it detaches is meant to be a constant
             quotient, error, how = by_autograd, own, "by autograd through the surrogate"
         elif not apart > max(error, _COARSE * (1 + abs(by_autograd))):
@@ -308,6 +313,13 @@ def _beside(run: _Run) -> None:
         at = (0,) * getattr(wanted, "ndim", 0)
         call = replace(call, arguments=call.beside, cotangents=given, at=at, beside=())
         _gradient(replace(run, call=call), run.apply)
+
+
+def _at_mirror(run: _Run) -> _Run:
+    """The run that is asked about the mirror image of the element."""
+    at, other = run.call.at, run.call.mirror
+    assert other is not None
+    return replace(run, call=replace(run.call, at=other, mirror=at))
 
 
 def _gradient(
@@ -384,11 +396,18 @@ def _quotient(run: _Run) -> tuple[float, float]:
 
 
 def _outputs_at(run: _Run, value: float) -> tuple[list[Weighted], float]:
-    """The outputs with one element moved, and where it then is."""
+    """The outputs with one element moved, and where it then is.
+
+    Where a mirror image moves with it, each goes half the way, and ``there`` is the sum of both.
+    """
     values = run.values()
     moved = _reals(values[run.call.wanted])
-    moved[run.call.at] = value
-    there = float(moved[run.call.at])
+    here = there = float(moved[run.call.at])
+    places = [run.call.at] if run.call.mirror is None else [run.call.at, run.call.mirror]
+    for place in places:
+        before = float(moved[place])
+        moved[place] = before + (value - here) / len(places)
+        there += float(moved[place]) - before
     pairs = run.cotangents(run.meant(*values.values()))
     return [
         Weighted(
