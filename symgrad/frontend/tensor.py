@@ -561,10 +561,12 @@ class SymbolicTensor(_Held):
         return int(self._known("int() cannot read a tensor here", _ITEM))
 
     def __index__(self) -> int:
-        found = self._known("a tensor cannot be a Python index or an argument of range() here")
         if self.node.dtype.is_float:
-            raise self._no_value("a tensor of floats cannot be a Python index")
-        return int(found)
+            raise DTypeError(
+                "a tensor of floats cannot be a Python index, an argument of range(), or how often "
+                "a sequence is repeated", location=here(),
+            )  # fmt: skip
+        return int(self._known("a tensor cannot be a Python index or an argument of range() here"))
 
     def numpy(self, *args: Any, **kwargs: Any) -> Any:
         """Raises ControlFlowError: a trace has no values."""

@@ -183,13 +183,61 @@ def test_nothing_is_written_outside() -> None:
     assert OUTSIDE.tolist() == [1, 1, 1]
 
 
-def test_an_instance_method_is_no_function_of_torch() -> None:
-    class Old(Function):
-        def forward(self, x: Any) -> Any:
-            return x
+class WithoutStaticmethod(Function):
+    """``apply`` calls such methods on the class: ``self`` is the ctx."""
 
-    with pytest.raises(SpecError, match="no longer runs"):
+    def forward(self, x: Any) -> Any:
+        self.save_for_backward(x)
+        return x * x
+
+    def backward(self, grad: Any) -> Any:
+        (x,) = self.saved_tensors
+        return 2 * x * grad
+
+
+class TimesThree(WithoutStaticmethod):
+    def backward(self, grad: Any) -> Any:
+        (x,) = self.saved_tensors
+        return 3 * x * grad
+
+
+def test_self_is_the_ctx_of_a_method_that_apply_calls() -> None:
+    assert sg.verify(WithoutStaticmethod, "n").verdict == "PROVED"
+    wrong = sg.verify(TimesThree, "n", suggest=False)
+    assert wrong.verdict == "REFUTED"
+    assert "confirmed in torch" in str(wrong)
+
+
+def test_an_instance_that_is_made_with_arguments_is_no_function_of_torch() -> None:
+    class Old(Function):
+        def __init__(self, scale: float = 2.0) -> None:
+            self.scale = scale
+
+        def forward(self, x: Any) -> Any:
+            return x * self.scale
+
+    with pytest.raises(SpecError, match="torch no longer calls"):
         sg.verify(Old, "n")
+
+
+class Repeated(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return (grad,) * x
+
+
+def test_a_tensor_of_floats_counts_nothing() -> None:
+    """Torch raises TypeError whatever the values: a backward that does it is wrong, and is run."""
+    found = sg.verify(Repeated, "n", suggest=False).inputs["x"]
+    assert found.verdict == "REFUTED"
+    assert "a tensor of floats cannot be a Python index" in str(found.reason)
+    assert "run in torch: TypeError: only integer tensors" in str(found.replayed)
 
 
 def test_a_function_among_the_arguments_is_no_number() -> None:

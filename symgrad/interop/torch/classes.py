@@ -91,18 +91,22 @@ def _unjudged(cls: Any) -> str:
 def _method(cls: Any, name: str, raw: Any) -> Any:
     """A method without torch's decorators; a plain function is called on the class, as torch does.
 
-    Raises SpecError for a method of an instance.
+    Its ``self`` is then the ctx.  Raises SpecError where the class is to be made with arguments:
+    torch calls no instance, and ``apply`` makes none.
     """
     kind: Any = _OfOriginal if isinstance(raw, classmethod) else staticmethod
     plain: Any = raw.__func__ if isinstance(raw, (staticmethod, classmethod)) else raw
     if (
         isinstance(raw, FunctionType)
+        and inspect.getattr_static(cls, "__init__") is not inspect.getattr_static(_BASE, "__init__")
         and next(iter(inspect.signature(raw).parameters), "") == "self"
     ):
         raise SpecError(
-            f"{cls.__name__}: {name} is a method of an instance, which torch no longer runs",
+            f"{cls.__name__}: {name} is a method of an instance that __init__ makes, which torch no "
+            "longer calls",
             location=Location(raw.__code__.co_filename, raw.__code__.co_firstlineno),
-            hint="write @staticmethod above it, and ctx in the place of self",
+            hint="write @staticmethod above it, ctx in the place of self, and what __init__ takes among "
+            "the arguments",
         )
     once = False
     while _is_wrapper(plain):
