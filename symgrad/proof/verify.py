@@ -61,6 +61,7 @@ from symgrad.proof.judge.decide import Judgement, beside, judge
 from symgrad.proof.judge.demands import Raised, index_ranges, where_it_runs
 from symgrad.proof.judge.directions import KIND as DIRECTIONS
 from symgrad.proof.judge.directions import judge_declared
+from symgrad.proof.judge.equality import OPEN_WHERE
 from symgrad.proof.judge.initialised import vanishes
 from symgrad.proof.judge.jvp import NAME as JVP
 from symgrad.proof.judge.jvp import failed, judge_jvp
@@ -871,7 +872,10 @@ def _report(
     if verdict is Verdict.REFUTED:
         found, diagnosis = _explained(chosen, name, decided, options)
         conditions += [Condition("found", str(condition)) for condition in found]
-    elif verdict is not Verdict.UNDECIDED:
+    elif verdict is Verdict.UNDECIDED:
+        found = _elsewhere(chosen, name, decided, options)
+        conditions += [Condition("found", str(condition)) for condition in found]
+    else:
         conditions += _kinks(judged, name, conditions)
     return InputReport(
         name=name,
@@ -1053,10 +1057,24 @@ def _explained(
         return found, Diagnosis((f"no explanation was found: {failure(error)}",))
 
 
+def _elsewhere(
+    chosen: JudgedCase, name: str, decided: Judgement, options: VerifyOptions
+) -> Sequence[FoundCondition]:
+    """Under which conditions a gradient is right that is open in a region alone."""
+    if options.brief or OPEN_WHERE not in decided.reason:
+        return ()
+    try:
+        return _conditions(chosen.subject_for(name), name, decided, options, CONDITION_SECONDS)
+    except DependencyError:
+        raise
+    except (Exception, TimeUp):  # it is UNDECIDED without them, also where no time is left
+        return ()
+
+
 def _conditions(
     subject: Subject, name: str, decided: Judgement, options: VerifyOptions, seconds: float
 ) -> Sequence[FoundCondition]:
-    """Under which conditions a refuted gradient is right, as far as so many seconds allow.
+    """Under which conditions a gradient that is not proved is right, as far as so many seconds allow.
 
     The true gradient and the repair, which come after it, are of more use.
     """

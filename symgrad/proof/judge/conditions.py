@@ -1,6 +1,6 @@
-"""Conditions under which a wrong gradient is right after all, and what every verdict rests on.
+"""Conditions under which a gradient that is not proved is right after all, and what every verdict rests on.
 
-In: a ``Subject`` and a refuted gradient.  Out: the simple conditions under which the gradient is
+In: a ``Subject`` and a gradient that is not proved.  Out: the simple conditions under which the gradient is
 proved.
 
 Tried in order: one size is not 1, two sizes are equal, a size is a small number or one that the
@@ -76,8 +76,10 @@ def find_conditions(
 
     A size of 1 is reported only where nothing better holds: much is right for a single element.
     What is proved but at kinks is reported for a size alone: of values, a kink may be the rest.
+    Of one that was not refuted, no sizes are known to be wrong: values alone are tried.
     """
-    for candidates in (_by_size, _by_value, _by_limits, _by_marks, _by_size_one):
+    every = (_by_size, _by_value, _by_limits, _by_marks, _by_size_one)
+    for candidates in every if judgement.verdict is Verdict.REFUTED else (_by_value,):
         found: list[FoundCondition] = []
         for text, contrary, candidate in candidates(subject, name, judgement):
             if (

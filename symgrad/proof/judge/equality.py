@@ -471,12 +471,16 @@ def element_of(
 def _reason(result: ZeroResult, leaves: Mapping[str, Node]) -> str:
     open_where = _open_region(result, leaves)
     if open_where:
-        return f"{result.reason}, which is 0 except where {open_where}"
+        return f"{result.reason}{OPEN_WHERE}{open_where}"
     if result.residual is not None and 0 < len(result.residual.terms) <= 6:
         left = PolyText(leaves).in_words().of(result.residual)
         if len(left) <= 160:
             return f"{result.reason}: {left}"
     return result.reason
+
+
+OPEN_WHERE = ", which is 0 except where "
+"""What a reason says before a region outside of which a gradient is right."""
 
 
 def _open_region(result: ZeroResult, leaves: Mapping[str, Node]) -> str:
