@@ -52,7 +52,7 @@ def _for_attribute(value: Any, name: str) -> str:
     if type(value).__name__ == "_OpNamespace":
         return f"import what registers the operation, or {REFERENCE.format('calls it')}"
     if isinstance(value, ModuleType):
-        return near(name, value, f"{value.__name__}.")
+        return _removed(name, value.__name__) or near(name, value, f"{value.__name__}.")
     return near_method(name) if isinstance(value, SymbolicTensor) else ""
 
 
@@ -60,7 +60,18 @@ def near_method(name: str) -> str:
     """``did you mean .sigmoid?`` for a method that tensors lack; empty where none is near."""
     session = active()
     guest = None if session is None else session.guest
+    if guest is not None and (said := _removed(name, guest.library)):
+        return said
     return near(name, SymbolicTensor if guest is None else guest.public(parameter=False), ".")
+
+
+def _removed(name: str, library: str) -> str:
+    """What stands in the place of a function that a library had once; empty for all else."""
+    session = active()
+    guest = None if session is None else session.guest
+    if guest is None or guest.library != library or name not in guest.removed:
+        return ""
+    return f"{library} has removed {name}: call {guest.removed[name]}"
 
 
 @lru_cache

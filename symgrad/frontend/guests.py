@@ -81,6 +81,7 @@ class Guest(Protocol):
     ``divides_by_zero``: has an integer divided by 0 a value?  ``narrow``: its float
     dtypes of 16 bits.  ``watches_dtypes``: is it noted when the program asks for one?
     ``values``: the dtypes and devices that an argument is judged at that is annotated as one.
+    ``removed``: the names of functions that it had once, and what stands in their place.
     """
 
     repairs: bool
@@ -92,6 +93,7 @@ class Guest(Protocol):
     narrow: tuple[str, ...]
     watches_dtypes: bool
     values: tuple[Any, ...]
+    removed: Mapping[str, str]
 
     def variant(self, kind: type) -> type:
         """The class to make tensors and numbers of, in the place of a class of the frontend's."""

@@ -20,6 +20,7 @@ import numpy as np
 from symgrad.errors import (
     ControlFlowError,
     DTypeError,
+    EscapeError,
     Location,
     ProtocolError,
     ShapeError,
@@ -570,10 +571,14 @@ class SymbolicTensor(_Held):
 
     def numpy(self, *args: Any, **kwargs: Any) -> Any:
         """Raises ControlFlowError: a trace has no values."""
-        raise self._no_value(".numpy() cannot read a tensor here", _NUMPY)
+        raise self._escape(".numpy() cannot read a tensor here")
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        raise self._no_value("a tensor cannot become a NumPy array here", _NUMPY)
+        raise self._escape("a tensor cannot become a NumPy array here")
+
+    def _escape(self, what: str) -> ControlFlowError:
+        said = f"{what}: its value is unknown during tracing"
+        return no_value(said, _NUMPY, self.known_node(), EscapeError)
 
     def __len__(self) -> int:
         size = self._leading("len()")
@@ -987,11 +992,14 @@ _NUMPY = (
 _ITEM = "x.item() is a number that can be computed with, as long as Python need not know its value"
 
 
-def no_value(what: str, hint: str = "", node: Node | None = None) -> ControlFlowError:
+def no_value(
+    what: str, hint: str = "", node: Node | None = None,
+    kind: type[ControlFlowError] = ControlFlowError,
+) -> ControlFlowError:  # fmt: skip
     """The error where Python has to know a value, that of a node, which a trace has not."""
     asked = () if node is None else ancestors([node])
     inputs = [one.attributes["name"] for one in asked if one.op == "input"]
-    error = ControlFlowError(what, location=here(), hint=hint or _WHERE, asked=inputs)
+    error = kind(what, location=here(), hint=hint or _WHERE, asked=inputs)
     note_limit(error)
     return error
 

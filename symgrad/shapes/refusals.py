@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 
-from symgrad.errors import Location, SpecError, SymgradError, UnsupportedOpError, counted
+from symgrad.errors import EscapeError, Location, SpecError, SymgradError, UnsupportedOpError, counted
 from symgrad.frontend.advice import near
 from symgrad.frontend.evidence import called, listed
 from symgrad.frontend.function import class_location, class_of, raw_method, separate_setup
@@ -113,7 +113,7 @@ def nothing_found(search: Search) -> SymgradError:
         if search.alike and not refuses_sizes(found):
             return found
     nearest = search.nearest()
-    if nearest and isinstance(nearest[0], SelectedShapeError):
+    if nearest and isinstance(nearest[0], (SelectedShapeError, EscapeError)):
         return nearest[0]
     if search.missing is not None:  # no shapes help
         return search.missing
@@ -122,7 +122,9 @@ def nothing_found(search: Search) -> SymgradError:
         if isinstance(error, UnsupportedOpError) and _is_last(search, error):
             return error
     wanted = [unknown.name for unknown in search.unknowns]
-    others = [one.name for one in search.unknowns if not is_float(one.candidates[0])]
+    settings = [one.name for one in search.unknowns if one.name in _SETTINGS]
+    tensors = [one for one in search.unknowns if one.name not in _SETTINGS]
+    others = settings or [one.name for one in tensors if not is_float(one.candidates[0])]
     plain = next(iter(others), "NAME")
     came = f"; the nearest, {nearest[1]}: {nearest[0].what}" if nearest else ""
     return SpecError(
@@ -130,7 +132,7 @@ def nothing_found(search: Search) -> SymgradError:
         f"{'are' if len(wanted) > 1 else 'is'}, and {counted(search.trials, 'trial')} found no "
         f"shapes that forward accepts{came}",
         location=(nearest and nearest[0].location) or class_location(cls),
-        hint=f'say --shapes "{"; ".join(map(_likely, search.unknowns)) or "n m"}" (2*n: even, 3: '
+        hint=f'say --shapes "{"; ".join(map(_likely, tensors)) or "n m"}" (2*n: even, 3: '
         f"the number, i64[n]: integers), and --static {plain}=VALUE, or static = {{ {plain} = "
         'VALUE } in symgrad.toml, for what is no tensor; or annotate: x: "f32[n m]"'
         + ("" if search.guest is None else search.guest.shapes_hint),
@@ -143,6 +145,10 @@ def _is_last(search: Search, error: SymgradError) -> bool:
     return at is not None and not refuses_sizes(error) and not any(
         one is not None and one.file == at.file and one.line > at.line for one in search.places
     )  # fmt: skip
+
+
+_SETTINGS = frozenset(("training", "train", "eps", "epsilon", "momentum", "inplace", "dim", "axis"))
+"""What nobody calls a tensor."""
 
 
 def _likely(unknown: Unknown) -> str:

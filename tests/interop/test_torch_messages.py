@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 import json
+import operator
 import re
 import textwrap
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -17,6 +19,9 @@ from symgrad.errors import SymgradError
 from symgrad.tools.cli import main
 
 torch = pytest.importorskip("torch")
+
+from symgrad.interop.torch.removed import REMOVED  # noqa: E402
+
 pytestmark = pytest.mark.peers
 Function: Any = torch.autograd.Function
 
@@ -319,3 +324,55 @@ def test_the_table_says_for_what_and_how_long(tmp_path: Path) -> None:
     assert "for all m, n >= 1, over the reals" in table
     assert "shapes inferred: x[n, m]; also x[n]" in table.replace("│ │ │ │ ", "")
     assert re.search(r"\d\.\d s ", table)
+
+
+class _OfOldTorch(_Squared):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return torch.potrf(x, False)
+
+
+class _OfOldTensors(_Squared):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.potrf()
+
+
+@pytest.mark.parametrize("function", [_OfOldTorch, _OfOldTensors])
+def test_what_torch_has_removed_is_said_with_what_replaces_it(function: Any) -> None:
+    said = shown(function, "n n")
+    assert "torch has removed potrf: call torch.linalg.cholesky" in said
+    assert "did you mean" not in said
+
+
+def test_what_stands_in_the_place_of_removed_functions_exists() -> None:
+    for name, path in REMOVED.items():
+        assert not hasattr(torch, name)
+        assert not hasattr(torch.Tensor, name)
+        assert callable(operator.attrgetter(path.removeprefix("torch."))(torch))
+
+
+class _ByNumpy(_Squared):
+    @staticmethod
+    def forward(ctx: Any, n: Any, x: Any) -> Any:
+        return torch.as_tensor(np.power(x.detach().cpu().numpy(), n))
+
+
+def test_what_leaves_for_numpy_is_said_to_and_not_that_shapes_are_unknown() -> None:
+    said = shown(_ByNumpy)
+    assert ".numpy() cannot read a tensor here" in said
+    assert "NumPy computes outside of the trace" in said
+    assert "nothing says what" not in said
+
+
+class _OfSettings(_Squared):
+    @staticmethod
+    def forward(ctx: Any, x: Any, eps: Any) -> Any:
+        raise RuntimeError("only for another machine")
+
+
+def test_settings_are_not_asked_for_as_tensors() -> None:
+    said = shown(_OfSettings)
+    assert "nothing says what x, eps are" in said
+    assert 'say --shapes "n m" (' in said
+    assert "--static eps=VALUE" in said

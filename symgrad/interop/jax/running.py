@@ -18,8 +18,9 @@ import math
 import operator
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from types import MappingProxyType
 from typing import Any
 
 import jax
@@ -59,6 +60,7 @@ class JaxGuest:
     narrow: tuple[str, ...] = ("float16", "bfloat16")
     watches_dtypes = False
     values: tuple[Any, ...] = ()
+    removed: Mapping[str, str] = MappingProxyType({})
     spawns = True
     strided = False
     shapes_hint = (

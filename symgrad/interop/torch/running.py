@@ -31,6 +31,7 @@ from symgrad.interop.torch import calls, legacy
 from symgrad.interop.torch.constants import inward
 from symgrad.interop.torch.dtypes import ours
 from symgrad.interop.torch.measuring import measured, uncompiled
+from symgrad.interop.torch.removed import REMOVED
 from symgrad.interop.torch.tensors import variant
 
 
@@ -65,6 +66,7 @@ class TorchGuest:
     narrow: tuple[str, ...] = ("float16", "bfloat16")
     watches_dtypes = True
     values = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.device("cpu"))
+    removed = REMOVED
 
     def variant(self, kind: type) -> type:
         """The class to make tensors and numbers of."""
