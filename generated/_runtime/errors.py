@@ -177,6 +177,10 @@ class ControlFlowError(TraceError, TypeError):
     """Python control flow on the value of a symbolic tensor."""
 
 
+class EscapeError(ControlFlowError):
+    """A tensor is handed to what computes outside of the trace, whatever its shape is."""
+
+
 class CasesError(ControlFlowError):
     """A program that depends on its sizes in more ways than are judged."""
 

@@ -352,7 +352,7 @@ def test_what_stands_in_the_place_of_removed_functions_exists() -> None:
         assert callable(operator.attrgetter(path.removeprefix("torch."))(torch))
 
 
-class _ByNumpy(_Squared):
+class _ByNumpy(Function):
     @staticmethod
     def forward(ctx: Any, n: Any, x: Any) -> Any:
         return torch.as_tensor(np.power(x.detach().cpu().numpy(), n))
@@ -365,7 +365,7 @@ def test_what_leaves_for_numpy_is_said_to_and_not_that_shapes_are_unknown() -> N
     assert "nothing says what" not in said
 
 
-class _OfSettings(_Squared):
+class _OfSettings(Function):
     @staticmethod
     def forward(ctx: Any, x: Any, eps: Any) -> Any:
         raise RuntimeError("only for another machine")

@@ -13,7 +13,7 @@ import inspect
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
@@ -66,7 +66,7 @@ class TorchGuest:
     narrow: tuple[str, ...] = ("float16", "bfloat16")
     watches_dtypes = True
     values = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.device("cpu"))
-    removed = REMOVED
+    removed: Mapping[str, str] = REMOVED
 
     def variant(self, kind: type) -> type:
         """The class to make tensors and numbers of."""
