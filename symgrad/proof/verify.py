@@ -1074,7 +1074,7 @@ def _elsewhere(
 def _conditions(
     subject: Subject, name: str, decided: Judgement, options: VerifyOptions, seconds: float
 ) -> Sequence[FoundCondition]:
-    """Under which conditions a gradient that is not proved is right, as far as so many seconds allow.
+    """Under which conditions a gradient is right, as far as so many seconds allow.
 
     The true gradient and the repair, which come after it, are of more use.
     """

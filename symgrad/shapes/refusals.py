@@ -5,7 +5,14 @@ from __future__ import annotations
 import inspect
 import itertools
 
-from symgrad.errors import EscapeError, Location, SpecError, SymgradError, UnsupportedOpError, counted
+from symgrad.errors import (
+    EscapeError,
+    Location,
+    SpecError,
+    SymgradError,
+    UnsupportedOpError,
+    counted,
+)
 from symgrad.frontend.advice import near
 from symgrad.frontend.evidence import called, listed
 from symgrad.frontend.function import class_location, class_of, raw_method, separate_setup

@@ -650,7 +650,8 @@ def test_the_derivative_by_a_symmetric_matrix_is_along_symmetric_changes(
 def test_what_confirms_gives_the_derivative_that_is_claimed() -> None:
     report = sg.verify(Factor, "n n", suggest=False)
     point, replayed = report.inputs["x"].counterexample, report.inputs["x"].replayed
-    assert point is not None and replayed is not None
+    assert point is not None
+    assert replayed is not None
     assert "confirmed in torch" in str(replayed)
     assert replayed.derivative == pytest.approx(point.true, rel=1e-6)
     assert replayed.backward == pytest.approx(point.hand, rel=1e-6)
@@ -662,4 +663,5 @@ def test_another_derivative_confirms_nothing() -> None:
     same = Measured(4.0, 1.0 + 1e-9, 1e-9, "by difference quotients", "float64")
     assert str(_told(point, same, "torch")).startswith("confirmed in torch: ")
     other = _told(point, replace(same, derivative=0.0), "torch")
-    assert other.confirmed and "confirmed" not in str(other)
+    assert other.confirmed
+    assert "confirmed" not in str(other)

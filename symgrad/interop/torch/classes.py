@@ -98,15 +98,15 @@ def _method(cls: Any, name: str, raw: Any) -> Any:
     plain: Any = raw.__func__ if isinstance(raw, (staticmethod, classmethod)) else raw
     if (
         isinstance(raw, FunctionType)
-        and inspect.getattr_static(cls, "__init__") is not inspect.getattr_static(_BASE, "__init__")
+        and cls.__init__ is not _BASE.__init__
         and next(iter(inspect.signature(raw).parameters), "") == "self"
     ):
         raise SpecError(
-            f"{cls.__name__}: {name} is a method of an instance that __init__ makes, which torch no "
-            "longer calls",
+            f"{cls.__name__}: {name} is a method of an instance that __init__ makes, which torch no"
+            " longer calls",
             location=Location(raw.__code__.co_filename, raw.__code__.co_firstlineno),
-            hint="write @staticmethod above it, ctx in the place of self, and what __init__ takes among "
-            "the arguments",
+            hint="write @staticmethod above it, ctx in the place of self, and what __init__ takes "
+            "among the arguments",
         )
     once = False
     while _is_wrapper(plain):

@@ -1,7 +1,6 @@
-"""Conditions under which a gradient that is not proved is right after all, and what every verdict rests on.
+"""Conditions under which a gradient is right that is not proved, and what every verdict rests on.
 
-In: a ``Subject`` and a gradient that is not proved.  Out: the simple conditions under which the gradient is
-proved.
+In: a ``Subject`` and a gradient that is not proved.  Out: the simple conditions under which it is.
 
 Tried in order: one size is not 1, two sizes are equal, a size is a small number or one that the
 code names; then of one input: it is positive, lies between two numbers of the code, is symmetric,
