@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import symgrad as sg
 from symgrad.frontend.trace import trace
@@ -38,3 +39,30 @@ def test_a_copy_of_a_product_of_which_there_are_only_blocks(tmp_path: Path) -> N
         (wanted,) = evaluate(list(kernel.graph.outputs.values()), feeds, {"n": n})
         (found,) = kernel(feeds, {"n": n})
         np.testing.assert_allclose(found, wanted, 1e-4, 1e-3 * n)
+
+
+class Bilinear(sg.Function):
+    """A product of all rows, and one of each row by itself that reads it."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, w: Any) -> Any:
+        by_heads = (x @ w).reshape(x.shape[0], 4, 16)
+        return by_heads, by_heads @ x.reshape(x.shape[0], 4, 16).transpose(1, 2)
+
+
+def test_groups_behind_the_last_row_multiply_nothing(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """33 rows in groups of two are 17 groups of 32."""
+    (case,) = plan(trace(Bilinear, "f32[n 64]", "f32[64 64]"), name="op").cases
+    assert case.inference is not None
+    kernel = compile_graphs({"k": case.inference.graph}, tmp_path)["k"]
+    source = np.random.default_rng(0)
+    feeds = {
+        name: source.standard_normal(shape).astype("f")
+        for name, shape in zip(kernel.graph.inputs, ((33, 64), (64, 64)), strict=True)
+    }
+    wanted = evaluate(list(kernel.graph.outputs.values()), feeds, {"n": 33})
+    for found, exact in zip(kernel(feeds, {"n": 33}), wanted, strict=True):
+        np.testing.assert_allclose(found, exact, 1e-4, 1e-2)
+    assert "illegal" not in "".join(capfd.readouterr())

@@ -325,10 +325,13 @@ class Groups:
     # -- blocks of rows
 
     def _has_blocks(self) -> bool:
-        """Does anything follow the products that should find them in cache, or their block?"""
+        """Does anything follow the products that should find them in cache, or their block?
+
+        Where rows are cut evenly, the last groups may have none, not even for a product.
+        """
         loop = self.rows.loop
         follows = bool(self.buffered) or any(isinstance(entry, Loop) for entry in loop.body)
-        return loop.blocked and follows
+        return loop.blocked and (follows or not self.shared_out)
 
     def _reals(self) -> Dim:
         """How many numbers a row of a block leaves behind."""
