@@ -4,7 +4,8 @@ In: a Function.  Out: names of its arguments, with what is known of them.  Each 
 ``ast`` once, as text; nothing is imported or run.
 
 Evidence is taken from annotations and from the source: what forward keeps as an attribute of ctx
-is a number, since torch keeps tensors with ``save_for_backward``; what ``if`` asks is a flag; what
+is a number, since torch keeps tensors with ``save_for_backward``; what ``if`` asks is a flag, and
+what is compared by ``is`` with True or False is nothing else; what
 stands in brackets is an index; a shape that is unpacked shows the rank; a mask holds truth values.
 What gets None for its gradient, and is neither saved nor asked anything a tensor is asked, is a
 number, unless it is added or multiplied and no attribute of ctx; what is compared to make a mask is
@@ -45,8 +46,9 @@ _PLACES = 3
 """In an index of so many, and of fewer, an axis may stand for any number of them."""
 COUNTED = re.compile(
     r"(^|_)(num|iters?|iterations?|steps?|times|count|bits?|groups?|levels?|heads?|depth)(_|$)"
+    r"|(^|_)(in|out|input|output|hidden|batch|block|chunk|vocab)_(size|features|channels)$"
 )
-"""Names of what is counted to."""
+"""Names of what is counted to, and of sizes."""
 IGNORED = re.compile(r"^ignored?_(index|label)$")
 _NUMBERS = re.compile(
     r"eps|tol$|momentum|temp|^tau$|slope|thresh|^alpha$|^beta$|^gamma$|^p$|factor|smooth|ignore"
@@ -473,6 +475,7 @@ def evidence_in(
     clear = {*ranks, *used.optional, *(name for name, kind in own.items() if kind == "sizes")}
     own |= {name: kind for name, kind in items.items() if name not in clear}
     texts = _texts(tree, [one.name for one in named])
+    flags |= dict.fromkeys(sorted({one.name for one in named} & seen.truths), "truth")
     return {**with_axes, **plain, **indexed, **numbers, **flags, **own, **ranks, **texts}
 
 
@@ -481,6 +484,14 @@ def _asked_attributes(test: ast.expr, attributes: Mapping[str, str]) -> set[str]
     parts = test.values if isinstance(test, ast.BoolOp) else [test]
     bare = [one.operand if isinstance(one, ast.UnaryOp) else one for one in parts]
     return {attributes[text] for one in bare if (text := _text(one)) in attributes}
+
+
+def _is_of_truth(node: ast.Compare) -> bool:
+    """``save_memory is False``."""
+    return all(
+        isinstance(by, (ast.Is, ast.IsNot)) and isinstance(getattr(one, "value", None), bool)
+        for by, one in zip(node.ops, node.comparators, strict=True)
+    )
 
 
 def _unclear(
@@ -565,6 +576,7 @@ class _Seen:
         self.saved: set[str] = set()
         self.asked: set[str] = set()
         self.indices: set[str] = set()
+        self.truths: set[str] = set()
         self.ranks: dict[str, int] = {}
         self.used = _Uses()
         arguments = [one.name for one in named]
@@ -580,6 +592,9 @@ class _Seen:
                 self.used.counts |= _bounds(node)
             elif isinstance(node, (ast.If, ast.IfExp)):
                 self.asked |= _names(node.test) | _asked_attributes(node.test, attributes)
+            elif isinstance(node, ast.Compare) and _is_of_truth(node):
+                text = ast.unparse(node.left)
+                self.truths.add(attributes.get(text, text))
             elif isinstance(node, ast.Call) and _called(node) == "save_for_backward":
                 self.saved.update(*(_names(argument) for argument in node.args))
             elif isinstance(node, ast.Call):

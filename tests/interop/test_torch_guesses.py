@@ -1317,3 +1317,50 @@ def test_a_window_has_the_size_at_which_less_is_wrong() -> None:
     report = sg.verify(SamePadding)
     verdicts = {name: str(one.verdict) for name, one in report.inputs.items()}
     assert verdicts == {"x": "PROVED", "kernel": "REFUTED"}, str(report)
+
+
+class KeptOrNot(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, save_memory):
+        ctx.save_memory = save_memory
+        y = torch.exp(x)
+        if save_memory is False:
+            ctx.save_for_backward(x, y)
+        else:
+            ctx.save_for_backward(x)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        if ctx.save_memory is True:
+            return g * ctx.saved_tensors[0].exp(), None
+        _, y = ctx.saved_tensors
+        return g * y, None
+
+
+def test_what_is_compared_by_is_with_true_is_a_flag() -> None:
+    """A number is neither True nor False, so that forward and backward would part."""
+    report = sg.verify(KeptOrNot)
+    assert report.verdict == sg.PROVED, str(report)
+    assert dict(report.values)["save_memory"] == "True or False"
+
+
+class Counted(torch.autograd.Function):
+    """Scatters into as many places as it is told."""
+
+    @staticmethod
+    def forward(ctx, x, places, output_size):
+        ctx.save_for_backward(places)
+        return x.new(*x.shape[:-1], output_size).zero_().index_add_(-1, places, x)
+
+    @staticmethod
+    def backward(ctx, g):
+        (places,) = ctx.saved_tensors
+        return g.index_select(-1, places), None, None
+
+
+def test_a_size_by_its_name_is_no_tensor() -> None:
+    report = sg.verify(Counted)
+    assert report.verdict == sg.PROVED, str(report)
+    assert list(report.inputs) == ["x"]
+    assert "output_size = 2" in str(report)
