@@ -138,13 +138,14 @@ def _given(
             freely.append(own if unknown.name in given else unknown.candidates)
     search.refusals = []
     tried = [attempt(search, chosen, wanted) for chosen in itertools.product(*near)]
-    near_refusals, kept = list(search.refusals), search.unknowns
+    near_refusals, unknowns = list(search.refusals), search.unknowns
     if all(one is None or one.failing for one in tried):
         search.unknowns = [
-            replace(unknown, candidates=some) for unknown, some in zip(kept, freely, strict=True)
+            replace(unknown, candidates=some)
+            for unknown, some in zip(unknowns, freely, strict=True)
         ]
         tried.append(cheapest(search, search.trials + TENSOR_TRIALS, wanted))
-        search.unknowns = kept
+        search.unknowns = unknowns
     fitting = [one for one in tried if one is not None]
     if fitting:
         return min(fitting, key=lambda one: one.price), "", False

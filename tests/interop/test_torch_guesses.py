@@ -1272,34 +1272,37 @@ def test_what_ends_by_its_sizes_does_not_lengthen_a_search(monkeypatch: Any) -> 
     assert len(tried) < 100
 
 
-class Halves(torch.autograd.Function):
+Function: Any = torch.autograd.Function
+
+
+class Halves(Function):
     """Weights of the same shape, which forward joins, and a bias that may be left out."""
 
     @staticmethod
-    def forward(ctx, x, a, b, bias=None):
+    def forward(ctx: Any, x: Any, a: Any, b: Any, bias: Any = None) -> Any:
         ctx.save_for_backward(x, a, b)
         ctx.has_bias = bias is not None
         y = x @ torch.cat([a, b])
         return y if bias is None else y + bias
 
     @staticmethod
-    def backward(ctx, g):
+    def backward(ctx: Any, g: Any) -> Any:
         x, a, b = ctx.saved_tensors
         half = x.shape[-1] // 2
         weights = x[:, :half].t() @ g, x[:, half:].t() @ g
         return g @ torch.cat([a, b]).t(), *weights, g.sum(0) if ctx.has_bias else None
 
 
-class SamePadding(torch.autograd.Function):
+class SamePadding(Function):
     """Right for windows of three; the window gets no gradient."""
 
     @staticmethod
-    def forward(ctx, x, kernel):
+    def forward(ctx: Any, x: Any, kernel: Any) -> Any:
         ctx.save_for_backward(kernel)
         return torch.nn.functional.conv2d(x, kernel, padding=1, groups=x.shape[1])
 
     @staticmethod
-    def backward(ctx, g):
+    def backward(ctx: Any, g: Any) -> Any:
         (kernel,) = ctx.saved_tensors
         flipped = kernel.flip((2, 3))
         return torch.nn.functional.conv2d(g, flipped, padding=1, groups=g.shape[1]), None
@@ -1319,9 +1322,9 @@ def test_a_window_has_the_size_at_which_less_is_wrong() -> None:
     assert verdicts == {"x": "PROVED", "kernel": "REFUTED"}, str(report)
 
 
-class KeptOrNot(torch.autograd.Function):
+class KeptOrNot(Function):
     @staticmethod
-    def forward(ctx, x, save_memory):
+    def forward(ctx: Any, x: Any, save_memory: Any) -> Any:
         ctx.save_memory = save_memory
         y = torch.exp(x)
         if save_memory is False:
@@ -1331,7 +1334,7 @@ class KeptOrNot(torch.autograd.Function):
         return y
 
     @staticmethod
-    def backward(ctx, g):
+    def backward(ctx: Any, g: Any) -> Any:
         if ctx.save_memory is True:
             return g * ctx.saved_tensors[0].exp(), None
         _, y = ctx.saved_tensors
@@ -1345,16 +1348,16 @@ def test_what_is_compared_by_is_with_true_is_a_flag() -> None:
     assert dict(report.values)["save_memory"] == "True or False"
 
 
-class Counted(torch.autograd.Function):
+class Counted(Function):
     """Scatters into as many places as it is told."""
 
     @staticmethod
-    def forward(ctx, x, places, output_size):
+    def forward(ctx: Any, x: Any, places: Any, output_size: Any) -> Any:
         ctx.save_for_backward(places)
         return x.new(*x.shape[:-1], output_size).zero_().index_add_(-1, places, x)
 
     @staticmethod
-    def backward(ctx, g):
+    def backward(ctx: Any, g: Any) -> Any:
         (places,) = ctx.saved_tensors
         return g.index_select(-1, places), None, None
 
