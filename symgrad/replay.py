@@ -414,9 +414,9 @@ def call_at(
 def _mirror(
     request: Request, graphs: FunctionGraphs, name: str, at: tuple[int, ...]
 ) -> tuple[int, ...] | None:  # fmt: skip
-    """The element that is the same number, of a matrix that is always symmetric."""
+    """The element that is always the same number, of a symmetric matrix; None for none."""
     known = any(one.name == name and one.kind == "symmetric" for one in graphs.assumptions)
-    if not known or _is_complex(request, name) or at[-1] == at[-2]:
+    if not known or _is_complex(request, name) or at[-1:] == at[-2:-1]:
         return None
     return (*at[:-2], at[-1], at[-2])
 
