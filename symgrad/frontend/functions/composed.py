@@ -275,7 +275,10 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     if not result_dtype((x1, x2)).is_float:
         raise DTypeError("cosine_similarity takes floats", location=here())
     pair = broadcast_tensors(x1, x2)
-    lengths = (clamp_min(norm(one, 2, dim), eps) for one in pair)
+    alike = x1.dtype == x2.dtype  # else each is rounded as its own dtype rounds, as in torch
+    lengths = [clamp_min(norm(one, 2, dim, keepdim=not alike), eps) for one in pair]
+    if not alike:
+        return sum(mul(*map(div, pair, lengths)), dim)
     return div(sum(mul(*pair), dim), mul(*lengths))
 
 
