@@ -34,7 +34,7 @@ class Complex(FUNCTION):
     "made",
     [
         lambda x: torch.complex(x, x).atan().real, lambda x: torch.complex(x, x).asin().abs(),
-        lambda x: torch.stft(x, 4, return_complex=True), lambda x: torch.complex(x, x)[x > 0].real,
+        lambda x: torch.istft(torch.complex(x, x), 4), lambda x: torch.complex(x, x)[x > 0].real,
         lambda x: x.to(torch.complex32).real, lambda x: torch.complex(x, x).prod().real,
         lambda x: torch.complex(x, x).to(torch.float32),
         lambda x: torch.add(torch.complex(x, x), 1, out=torch.complex(x, x)).real,

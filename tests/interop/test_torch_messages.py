@@ -203,6 +203,9 @@ def test_a_mistake_is_told_with_its_line_and_what_to_do(function: Any) -> None:
 
 
 class _OfInstance(Function):
+    def __init__(self) -> None:
+        self.factor = 2
+
     def forward(self, x: Any) -> Any:
         return x * 2
 
@@ -251,7 +254,7 @@ def test_ctx_beside_a_setup_context_is_told() -> None:
 
 
 def test_a_method_that_nothing_has_is_near_to_one() -> None:
-    assert "did you mean x.sigmoid?" in shown(_Inferred)
+    assert "did you mean .sigmoid?" in shown(_Inferred)
 
 
 class _Inferred(_Squared):

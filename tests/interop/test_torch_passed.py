@@ -139,7 +139,7 @@ def test_a_surrogate_of_what_is_passed_is_one() -> None:
 def test_gradients_of_no_argument_are_refuted() -> None:
     report = sg.verify(Everywhere, suggest=False)
     assert report.verdict == sg.REFUTED
-    assert "3 gradients" in str(report)
+    assert "3 gradients" in " ".join(str(report).split())
 
 
 @pytest.mark.parametrize("judged", [Scaled, Shifted, Longer])

@@ -208,6 +208,16 @@ def _dropped(given: Given) -> str:
     return "" if idle else _floats({"input": given.get("input")})
 
 
+def _held(given: Given) -> str:
+    """The integers that are drawn, below ``high`` or the last bound given."""
+    found = _dtype(given.get("dtype", given.get("input")))
+    bounds = [given[key] for key in ("low", "high") if type(given.get(key)) is int]
+    if found is None or found.is_float or not bounds:
+        return ""
+    greatest = 1 if found == bool_ else found.greatest
+    return f"draws integers that {found} does not hold" if bounds[-1] - 1 > greatest else ""
+
+
 def _triplet(given: Given) -> str:
     usual = isinstance(given.get("distance_function"), (NoneType, torch.nn.PairwiseDistance))
     return _no_bools(given) if usual else ""
@@ -221,8 +231,9 @@ _TABLE: tuple[tuple[Rule, str, str], ...] = (
      "exponential_ gelu group_norm hardshrink hardsigmoid hardswish instance_norm layer_norm "
      "ldexp_ leaky_relu lerp linalg_matrix_norm linalg_norm linalg_vector_norm log_normal_ "
      "log_sigmoid logcumsumexp logsigmoid matrix_norm max_unpool1d max_unpool2d max_unpool3d "
-     "multi_margin_loss multilabel_margin_loss multilabel_soft_margin_loss native_layer_norm "
-     "nll_loss norm renorm selu soft_margin_loss softplus softshrink uniform_ vector_norm"),
+     "multi_margin_loss multilabel_margin_loss multilabel_soft_margin_loss native_batch_norm "
+     "native_layer_norm nll_loss norm renorm selu soft_margin_loss softplus softshrink uniform_ "
+     "vector_norm"),
     (_floats, "grad_output output", "_softmax_backward_data"),
     (_floats, "input grid", "grid_sample"),
     (_floats, "input weight", "prelu"),
@@ -232,7 +243,7 @@ _TABLE: tuple[tuple[Rule, str, str], ...] = (
     (_one_float, "input target", "mse_loss"),
     (_one_float, "_ tensor1 tensor2", "addcdiv"),
     (_no_bools, "input",
-     "_threshold ceil fix floor hardtanh kthvalue multigammaln mvlgamma positive relu6 round "
+     "_threshold ceil fix floor hardtanh kthvalue multigammaln mvlgamma positive relu6 round stft "
      "threshold topk trace trunc"),
     (_no_bools_of_python, "elements test_elements", "isin"),
     (_no_bools, "input other", "dist"),
@@ -261,6 +272,8 @@ _TABLE: tuple[tuple[Rule, str, str], ...] = (
     (_one_dtype, "input weight bias", "linear"),
     (_one_dtype, "input _ weight bias", "group_norm layer_norm native_layer_norm"),
     (_one_dtype, "input running_mean running_var weight bias", "batch_norm"),
+    (_one_dtype, "input weight bias running_mean running_var", "native_batch_norm"),
+    (_one_dtype, "_ weight _ _ _ _ _ _ per_sample_weights", "embedding_bag"),
     (_one_dtype, "input _ running_var weight bias", "instance_norm"),
     (_one_dtype, "input _ _ _ weight", "multi_margin_loss"),
     (_one_dtype, "query _ _ _ _ in_proj_weight in_proj_bias", "multi_head_attention_forward"),
@@ -272,6 +285,7 @@ _TABLE: tuple[tuple[Rule, str, str], ...] = (
     (_drawn, "input * dtype", "rand_like randn_like"),
     (_drawn, "* dtype", "rand randn"),
     (_drawn, "mean std * dtype", "normal"),
+    (_held, "input low high * dtype", "randint_like"),
     (_scaled, "input other * alpha", "add sub subtract"),
     (_interpolated, "input _ _ mode", "interpolate"),
     (_padded, "input _ mode", "pad"),
