@@ -159,13 +159,14 @@ def vanishes_in_part(
     nothing.  ``leaves``: the nodes that names stand for; ``outputs``: those of forward.
     """
     cut = {name: leaves[name] for name in _sorts_in(base) if name in leaves}
-    inputs = [node for node in ancestors([*cut.values(), *outputs]) if node.op == "input"]
+    inputs = _inputs([*cut.values()])
     if not all(node.dtype.is_float for node in inputs):
         return False
     if any(sort != "real" for sort in _sorts_in(base).values()):
         return False
     needed = [one for one in required if one.relation in _HOLDS]
-    own = {name for node in inputs for size in node.shape for name in size.sizes}
+    every = [*inputs, *_inputs(outputs)]
+    own = {name for node in every for size in node.shape for name in size.sizes}
     sizes = next(_size_choices(sorted(own.union(_size_names(base, facts))), facts))
     sorts, program, forward = _sorts_in(base), Evaluator([*cut.values()]), Evaluator(outputs)
 
@@ -175,6 +176,8 @@ def vanishes_in_part(
 
     @cache
     def is_finite_at(seed: int) -> bool:
+        if not all(node.dtype.is_float for node in every):
+            return True
         values = _values(forward, sizes, Elements(facts, sizes, seed, sorts))
         return all(is_finite(values[node]) for node in outputs)
 
@@ -189,6 +192,10 @@ def vanishes_in_part(
         )
     finally:
         mpmath.iv.dps = saved
+
+
+def _inputs(nodes: Iterable[Node]) -> list[Node]:
+    return [node for node in ancestors(nodes) if node.op == "input"]
 
 
 Drawn = Callable[[str, tuple[int, ...]], Any]
