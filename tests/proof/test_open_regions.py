@@ -130,11 +130,13 @@ def test_an_exception_that_has_inner_points_is_none_of_a_proof(forward: str) -> 
     assert report.verdict != sg.PROVED, str(report)
 
 
-def test_integers_beside_it_do_not_hide_such_an_exception() -> None:
-    forward, backward = "sg.maximum(x, x.relu()) * k", FLAT["sg.maximum(x, x.relu())"]
-    text = class_text("Tied", forward, f"({backward}) * k, None", "xk")
-    report = sg.verify(class_of("Tied", text, sg), "n; i64[n]")
-    assert report.verdict != sg.PROVED, str(report)
+def test_integers_of_forward_do_not_hide_zeros_with_inner_points() -> None:
+    made = class_of("Value", class_text("Value", "(x.abs() - x) * k", "g, None", "xk"), sg)
+    (case,) = trace_request(bind(made, ("n; i64[n]",))).cases
+    (product,) = case.outputs
+    node = product.args[0]
+    base = leaf(Proof(RULES), leaf_name(node), ())
+    assert vanishes_in_part(base, (), Facts(), {leaf_name(node): node}, [product])
 
 
 @pytest.mark.parametrize(
