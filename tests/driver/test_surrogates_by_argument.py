@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import symgrad as sg
+from symgrad import compiler
 from symgrad.errors import SpecError
 
 
@@ -103,7 +104,10 @@ LINES = {
 
 
 @pytest.mark.parametrize("function", LINES)
-def test_the_lines_that_are_printed_declare_it(function: type[sg.Function], tmp_path: Path) -> None:
+def test_the_lines_that_are_printed_declare_it(
+    function: type[sg.Function], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiler, "DECLARATION_SECONDS", UNHURRIED)
     found = sg.verify(function, *SPECS.get(function, ()), timeout=UNHURRIED)
     assert str(found.verdict) == "SURROGATE?"
     lines = {one.declaration for one in found.inputs.values() if one.surrogate}
