@@ -47,6 +47,7 @@ def run(*arguments: str) -> Result:
 
 
 def timeless(text: str) -> str:
+    text = re.sub(r"\b[0-9.]+ s\b", "", text)
     return re.sub(r'("?(seconds|time)"?[:=] ?"?)[0-9.e-]+', r"\1", text)
 
 
@@ -64,7 +65,8 @@ def everything(mixed: str, folder: Path, jobs: str) -> list[Any]:
     command = [sys.executable, "-m", "symgrad", "verify", mixed, "--json", "--suggest", "-j", jobs]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return [
-        text.exit_code, text.stdout, text.stderr, *(timeless(file.read_text()) for file in files),
+        text.exit_code, timeless(text.stdout), text.stderr,
+        *(timeless(file.read_text()) for file in files),
         done.returncode, timeless(done.stdout), done.stderr,
     ]  # fmt: skip
 
