@@ -506,6 +506,11 @@ def _numbers_of_tensors(judged: Sequence[Request]) -> Sequence[Condition]:
     return [*held, Condition("asked", f"*{name} {told}")]
 
 
+def _asked_alike(other: Request, request: Request) -> Request:
+    """A request for other shapes, to be judged as this one is."""
+    return replace(other, audit=request.audit, whole=request.whole, brief=request.brief)
+
+
 def _beside(
     request: Request, other: Request, suggest: bool, share: float, proved: Proved
 ) -> tuple[Report | None, bool]:  # fmt: skip
@@ -515,7 +520,7 @@ def _beside(
     """
     try:
         with part(share) as limit:
-            asked = replace(other, audit=request.audit, whole=request.whole, brief=request.brief)
+            asked = _asked_alike(other, request)
             accident = other.guess is not None and other.guess.accident
             report = _for_presences(asked, suggest and not (accident or request.brief), proved)
     except ThresholdError:
@@ -1027,10 +1032,7 @@ def _at_other_numbers(request: Request, report: Report, suggest: bool) -> Report
                     break
                 if request.guess.fits and not other.guess.fits:
                     continue  # forward takes it, and backward is not written for it
-                asked = replace(
-                    other, audit=request.audit, whole=request.whole, brief=request.brief
-                )  # fmt: skip
-                found = {other.guess.sizes: _traced(asked, suggest)}
+                found = {other.guess.sizes: _traced(_asked_alike(other, request), suggest)}
         except SymgradError:  # the assumptions may not fit other sizes
             continue
         except TimeUp as error:

@@ -449,19 +449,20 @@ def evidence_in(
 
     ``without``: those for which backward returns None.
     """
-    seen = _Seen(tree, named)
+    names = [one.name for one in named]
+    seen = _Seen(tree, names)
     used, kept, saved, indices, ranks = seen.used, seen.kept, seen.saved, seen.indices, seen.ranks
     used.tensors |= {name for mask in used.tensors & {*used.masks} for name in used.masks[mask]}
     flags = dict.fromkeys(sorted(seen.asked - saved), "flag")
     used.tensors |= {one.name for one in named if is_stated_tensor(one)}
-    known = _by_name(tree, [one.name for one in named])
+    known = _by_name(tree, names)
     unclear = _unclear(used.operands, named, known)
     saved |= seen.beside & unclear  # ctx.kept = label, probabilities
     numbers: dict[str, Evidence] = dict.fromkeys(sorted(kept - saved), "number")
     none = {*without} - used.tensors - unclear
     plain: dict[str, Evidence] = dict.fromkeys(sorted(none), "number")
     own = used.plain(saved | indices | (unclear - _kept(tree, known)))
-    rows = _rows(tree, indices) & {one.name for one in named}
+    rows = _rows(tree, indices) & {*names}
     indexed: dict[str, Evidence] = dict.fromkeys(sorted(indices), "index")
     indexed |= dict.fromkeys(sorted(rows), "indices")
     with_axes = dict.fromkeys(sorted(used.with_axes), "axes")
@@ -470,12 +471,12 @@ def evidence_in(
         name: -count for name, count in used.items.items()
         if 1 < count <= MOST_UNPACKED and name in plain_ones
     }  # fmt: skip
-    items = {name: kind for name, kind in _with_items(tree, [one.name for one in named]).items()
+    items = {name: kind for name, kind in _with_items(tree, names).items()
              if name in plain_ones and numbers.get(name, "number") == "number"}  # fmt: skip
     clear = {*ranks, *used.optional, *(name for name, kind in own.items() if kind == "sizes")}
     own |= {name: kind for name, kind in items.items() if name not in clear}
-    texts = _texts(tree, [one.name for one in named])
-    flags |= dict.fromkeys(sorted({one.name for one in named} & seen.truths), "truth")
+    texts = _texts(tree, names)
+    flags |= dict.fromkeys(sorted({*names} & seen.truths), "truth")
     return {**with_axes, **plain, **indexed, **numbers, **flags, **own, **ranks, **texts}
 
 
@@ -570,7 +571,7 @@ def _with_items(tree: ast.AST, names: Sequence[str]) -> dict[str, str]:
 class _Seen:
     """What is kept on ctx, asked for, counted and indexed by, in a tree."""
 
-    def __init__(self, tree: ast.Module, named: Sequence[Parameter]) -> None:
+    def __init__(self, tree: ast.Module, arguments: Sequence[str]) -> None:
         self.kept: set[str] = set()
         self.beside: set[str] = set()
         self.saved: set[str] = set()
@@ -579,7 +580,6 @@ class _Seen:
         self.truths: set[str] = set()
         self.ranks: dict[str, int] = {}
         self.used = _Uses()
-        arguments = [one.name for one in named]
         attributes = _kept_attributes(tree, arguments)
         for node in ast.walk(tree):
             self.used.take(node)

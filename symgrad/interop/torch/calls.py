@@ -96,8 +96,9 @@ def call(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     traced = any(map(is_traced, values))
     _check_written(name, args, kwargs, traced=traced)
     note_device(name, values)
-    of_complex = complexes.concerns(name, values)
-    if not of_complex:
+    any_complex = complexes.concerns("", values)
+    of_complex = any_complex or complexes.concerns(name, ())
+    if not any_complex:
         _check_arguments(name, args, kwargs, traced=traced)
     if name in draws.NAMES and (traced or name in draws.OF_SIZES):
         found = draws.drawn(

@@ -21,7 +21,6 @@ from symgrad.frontend.session import current
 from symgrad.frontend.sizes import as_dim
 from symgrad.frontend.table import functions as sg
 from symgrad.frontend.views import Slice
-from symgrad.interop.torch import accepted
 from symgrad.interop.torch.complexes.table import (
     Parts,
     each,
@@ -237,7 +236,6 @@ def _short(
     """The transforms of windows of a signal, one a column."""
     if isinstance(input, ComplexTensor) or isinstance(window, ComplexTensor) or align_to_window:
         raise refused("stft is called of complex numbers, or with align_to_window")
-    accepted.check("stft", (input,), {})
     length = n_fft if win_length is None else win_length
     weights = sg.ones(length, dtype=input.dtype) if window is None else window
     before = (n_fft - length) // 2
