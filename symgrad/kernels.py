@@ -312,6 +312,11 @@ def joint_of(graphs: FunctionGraphs, case: FunctionCase) -> Joint:
             f"forward of {graphs.name} writes into {', '.join(case.updated)}: kernels do not",
             location=graphs.location, hint="return the new values as outputs",
         )  # fmt: skip
+    if case.selected:
+        raise UnsupportedOpError(
+            f"{graphs.name} returns as many elements as a mask selects: kernels do not",
+            location=graphs.location, hint="return the whole tensor with sg.where(mask, x, 0)",
+        )  # fmt: skip
     inputs = case.tensors
     gradients: list[Node | None] = [None] * len(inputs)
     for returned in case.gradients:

@@ -27,6 +27,7 @@ import numpy as np
 
 from symgrad.budgets import REPLAY_MEMORY, REPLAY_REST, REPLAY_SECONDS, REPLAY_WAIT
 from symgrad.children import POSSIBLE, ChildEnded, in_child
+from symgrad.errors import SymgradError
 from symgrad.frontend.evidence import parameters
 from symgrad.frontend.function import surrogate_of
 from symgrad.frontend.guests import Call, Given, Measured, NotMeasured
@@ -39,6 +40,7 @@ from symgrad.ir.dtype import DType
 from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import ancestors
 from symgrad.ir.types import TensorType
+from symgrad.passes.evaluate import evaluate
 from symgrad.proof.oracle.sizes import sought
 from symgrad.proof.report.records import (
     CounterexampleReport,
@@ -404,11 +406,35 @@ def call_at(
     meant = getattr(request.cls, "symgrad_surrogates", {}).get(name)
     if declared is not None:
         meant = request.cls.symgrad_surrogate  # type: ignore[attr-defined]
-    cotangents = [None if one is None else point.inputs[one] for one in point.cotangents]
+    cotangents = _cotangents(case, point)
+    if cotangents is None:
+        return None
     return Call(
         arguments, frozenset(graphs.asked), cotangents, name, at, meant,
         _beside(request, point), point.between, _mirror(request, graphs, name, at),
     )  # fmt: skip
+
+
+def _cotangents(case: FunctionCase, point: CounterexampleReport) -> list[Any] | None:
+    """The incoming gradients; None where it is not known which elements of one a mask selects."""
+    found = [None if one is None else point.inputs[one] for one in point.cotangents]
+    for place in case.selected:
+        output = case.outputs[place]
+        if found[place] is None:
+            continue
+        if output.op != "where":
+            return None
+        given = {
+            name: np.asarray(point.inputs[name], node.dtype.of_numpy)
+            for node in ancestors([output.args[0]])
+            if node.op == "input" and (name := str(node.attributes["name"])) in point.inputs
+        }
+        try:
+            (mask,) = evaluate([output.args[0]], given, point.sizes)
+        except SymgradError:
+            return None
+        found[place] = np.asarray(found[place], float)[mask].tolist()
+    return found
 
 
 def _mirror(

@@ -282,6 +282,7 @@ def _case(
         symmetric=frozenset(session.symmetric),
         by_default=session.by_default,
         expanded=any(map(questions.made_expanded, questions.cotangents)),
+        selected=run.selected,
     )
     return initialised(case)
 
@@ -585,8 +586,6 @@ class _Run:
         self.slots = list(output) if isinstance(output, (tuple, list)) else [output]
         self.questions.begin_backward(self.slots)
         for slot in self.slots:
-            if isinstance(slot, SelectedTensor):
-                raise slot.unshaped(slot.made)
             if isinstance(slot, SymbolicTensor):
                 own_names(slot)[GIVEN] = True
         self._take_dirty()
@@ -637,6 +636,8 @@ class _Run:
         changed = state_of(self.context).dirty
         if any(isinstance(slot, ComplexTensor) for slot in self.slots):
             history.give_up("forward returns complex numbers")
+        if any(isinstance(slot, SelectedTensor) for slot in self.slots):
+            history.give_up("forward returns what a mask selects")
         for tensor in self.handles:
             written = isinstance(tensor, SymbolicTensor) and tensor.storage.version
             if written and not any(tensor is one for one in changed):
@@ -655,6 +656,12 @@ class _Run:
 
     # -- outputs
 
+    @property
+    def selected(self) -> tuple[int, ...]:
+        """The places of the outputs that are what a mask selects."""
+        tensors = [slot for slot in self.slots if isinstance(slot, SymbolicTensor)]
+        return tuple(at for at, one in enumerate(tensors) if isinstance(one, SelectedTensor))
+
     def name_outputs(self) -> None:
         """Find the outputs and name them: after backward's parameters, or forward's variables."""
         self.session.namer.finish(self.session)
@@ -667,7 +674,7 @@ class _Run:
         parameters = self._cotangent_parameters()
         for slot, parameter in zip(self.slots, parameters, strict=True):
             if isinstance(slot, SymbolicTensor):
-                self._name_output(real_of(slot).node, parameter, len(tensors))
+                self._name_output(_whole(slot), parameter, len(tensors))
 
     def _no_tensor(self) -> ProtocolError:
         """The error for a forward that returns nothing to differentiate."""
@@ -727,21 +734,21 @@ class _Run:
     def make_cotangents(self, given: Sequence[bool] | None) -> list[_Cotangent]:
         """A cotangent for each output: an input of the graph, or zeros, or None."""
         state = state_of(self.context)
-        without = [real_of(tensor).node for tensor in state.non_differentiable]
+        without = [_whole(tensor) for tensor in state.non_differentiable]
         found: list[_Cotangent] = []
         for slot in self.slots:
             if not isinstance(slot, SymbolicTensor):
                 self.given.append(lambda: None)
                 continue
             position = len(found)
-            node = real_of(slot).node
+            node = _whole(slot)
             asked = given is None or given[position]
             self.roles[f"output {position}"] = slot
             shared = self._shared(f"cotangent {position}")
             if shared is not None:
                 slot_value = _Cotangent(real_of(shared).node, _always(shared))
             elif node.dtype.is_float and node not in without and asked:
-                slot_value = self._given(position, node, real=real_of(slot) is slot)
+                slot_value = self._given(position, node, real=type(slot) is type(fresh(node)))
             else:
                 slot_value = _Cotangent(None, self._undefined(node, state.materialize))
             found.append(slot_value)
@@ -756,7 +763,7 @@ class _Run:
         if known or not group:
             return known[0] if known and type(known[0]) is type(output) else None
         number = int(role.removeprefix("cotangent "))
-        node = self._cotangent_input(real_of(output).node, self.output_names[number])
+        node = self._cotangent_input(_whole(output), self.output_names[number])
         self.roles[role] = _like(output, _always(fresh(node, node.label)))()
         return self.roles[role]
 
@@ -883,15 +890,26 @@ class _Run:
         return nodes[0] == nodes[1]
 
 
+def _whole(output: Any) -> Node:
+    """The node of what forward returns; of what a mask selects, the whole with zeros elsewhere."""
+    return output.or_else(0) if isinstance(output, SelectedTensor) else real_of(output).node
+
+
 def _like(output: SymbolicTensor, make: Callable[[], Any]) -> Callable[[], Any]:
-    """What makes the cotangent of an output, which is complex where that is."""
-    if not isinstance(output, ComplexTensor):
+    """What makes the cotangent of an output: complex where that is, and selected by its mask."""
+    if not isinstance(output, (ComplexTensor, SelectedTensor)):
         return make
 
     def made() -> Any:
         found = make()
-        real = found is None or isinstance(found, ComplexTensor)
-        return found if real else ComplexTensor.of(found)
+        if found is None or isinstance(found, type(output)):
+            return found
+        if isinstance(output, ComplexTensor):
+            return ComplexTensor.of(found)
+        selected = output.with_whole(found.node)
+        selected.storage.label = found.storage.label
+        own_names(selected)[GIVEN] = True
+        return selected
 
     return made
 

@@ -204,7 +204,7 @@ def _unpacked(tensor: Any) -> Any:
         if known.hooked:
             return tensor.unmarked()
         return tensor if known.keeps else tensor.again()
-    made = tensor.shared()
+    made = tensor.unmarked() if isinstance(tensor, SelectedTensor) else tensor.shared()
     own_names(made)[GIVEN] = True
     return made
 

@@ -21,7 +21,6 @@ from symgrad.errors import (
     ControlFlowError,
     DTypeError,
     EscapeError,
-    Location,
     ProtocolError,
     ShapeError,
     SymgradError,
@@ -1027,16 +1026,15 @@ class SelectedTensor(SymbolicTensor):
     ``mask`` has the shape of the axes of ``whole`` from ``start`` on; ``x[mask]`` has one axis in
     their place, of a size that depends on values, and the others.  Elementwise operations compute
     with the whole tensor, and the mask says which elements count.  It can be summed, and assigned
-    under the same mask.  ``made``: the line that selects.
+    under the same mask.
     """
 
     mask: Node
     start: int
-    made: Location | None
 
     def __init__(self, whole: Node, mask: Node, start: int) -> None:
         super().__init__(Storage(whole))
-        own_names(self).update(mask=mask, start=start, made=here())
+        own_names(self).update(mask=mask, start=start)
 
     @property
     def whole(self) -> Node:
@@ -1058,6 +1056,12 @@ class SelectedTensor(SymbolicTensor):
         """The mask as large as the whole."""
         return spread_mask(self.mask, self.start, self.whole.shape)
 
+    def or_else(self, value: Any) -> Node:
+        """The whole with a number in place of the elements that are not selected."""
+        session = current()
+        fill = session.expand(session.constant(value, self.dtype), self.whole.shape)
+        return session.apply("where", self.whole_mask, self.whole, fill)
+
     def with_whole(self, whole: Node) -> SelectedTensor:
         """What the same mask selects of another tensor, which has as many axes behind the mask's.
 
@@ -1072,18 +1076,17 @@ class SelectedTensor(SymbolicTensor):
                 "what is computed in place has another shape than the elements that a mask "
                 "selects", location=here(),
             )  # fmt: skip
-        self.storage.node = whole
-        self.storage.version += 1
+        self.storage.write(current(), (), whole)
 
     @property
     def node(self) -> Node:
-        """Raises UnsupportedOpError: as a tensor, it has no shape."""
-        raise self.unshaped(here())
+        """Raises SelectedShapeError: as a tensor, it has no shape."""
+        raise self.unshaped()
 
-    def unshaped(self, where: Location | None) -> UnsupportedOpError:
+    def unshaped(self) -> SelectedShapeError:
         """The error for what needs its shape."""
         return SelectedShapeError(
-            "x[mask] has a shape that depends on values", location=where,
+            "x[mask] has a shape that depends on values", location=here(),
             number=self.size_to_know(),
             hint="elementwise operations, sum(), mean() and assignment under the same mask work; "
             "for anything else keep the whole tensor and choose with sg.where",

@@ -72,7 +72,9 @@ def _shape(case: FunctionCase) -> object:
     given = tuple(node is not None for node in case.cotangents)
     usable = tuple(gradient.problem is None for gradient in case.gradients)
     types = [node.type for node in case.outputs]
-    return case.changed, case.materializes, case.problem is None, given, usable, types
+    return (
+        case.changed, case.materializes, case.problem is None, given, usable, types, case.selected
+    )  # fmt: skip
 
 
 def _results(case: FunctionCase, empty: Sequence[Node], graph: Graph) -> list[Node | None]:

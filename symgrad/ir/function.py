@@ -281,7 +281,9 @@ class FunctionCase:
     the program asks of elements; ``raises``: the question that it raises for, if it does for some
     answer.  ``bounds``: what is demanded of its inputs, where the proof may use that.
     ``ways``: what it is on each way through the program, where those were joined to one case.
-    ``loop``: the loop that waits for a value, if one does.
+    ``loop``: the loop that waits for a value, if one does.  ``selected``: the places of outputs
+    that are what a mask selects: ``where(mask, whole, 0)`` stands for ``whole[mask]``, and so does
+    its cotangent for what backward gets.
     """
 
     conditions: tuple[SizeCondition, ...]
@@ -319,6 +321,7 @@ class FunctionCase:
     bounds: tuple[Assumption, ...] = ()
     ways: tuple[FunctionCase, ...] = ()
     loop: Loop | None = None
+    selected: tuple[int, ...] = ()
 
     @property
     def aliases(self) -> dict[str, str]:

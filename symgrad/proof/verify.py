@@ -1049,7 +1049,7 @@ def _explained(
         return found, diagnose(
             chosen.subject_for(name), name, _gradient(chosen, name), chosen.case,
             budget=options.budget, paste=options.paste, counterexample=decided.counterexample,
-            repairs=options.repairs,
+            repairs=options.repairs and not chosen.case.selected,
         )  # fmt: skip
     except DependencyError:
         raise

@@ -12,7 +12,6 @@ from symgrad.frontend.functions.arithmetic import add, mul, sub
 from symgrad.frontend.functions.creation import full_like
 from symgrad.frontend.functions.joining import stack, unbind
 from symgrad.frontend.functions.movement import axis_of
-from symgrad.frontend.functions.reductions import chosen
 from symgrad.frontend.kinds import is_tensor, refused
 from symgrad.frontend.lift import as_tensor, broadcast_shapes
 from symgrad.frontend.session import current
@@ -102,12 +101,12 @@ def contracted(spec: str, left: Tensor, right: Tensor) -> Tensor:
     own = max(labels)
     masks = [one.mask for _, one in parts if isinstance(one, SelectedTensor)]
     if masks[0] is not masks[-1] or words.count(own) != len(masks):
-        raise first.unshaped(here())
+        raise first.unshaped()
     spare = [letter for letter in string.ascii_letters if letter not in spec]
     written = spec.replace(own, "".join(spare[: first.mask.rank]))
     nodes = [
         one.node if not isinstance(one, SelectedTensor)
-        else one.whole if own in result else chosen(one, 0)
+        else one.whole if own in result else one.or_else(0)
         for _, one in parts
     ]  # fmt: skip
     found = contract(written, *nodes)

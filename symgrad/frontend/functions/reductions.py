@@ -73,18 +73,11 @@ def taken(input: SelectedTensor, dim: Any) -> tuple[tuple[int, ...], bool]:
     return tuple(found), own
 
 
-def chosen(input: SelectedTensor, empty: Any) -> Node:
-    """The whole with ``empty`` in place of the elements that are not selected."""
-    session = current()
-    fill = session.expand(session.constant(empty, input.dtype), input.whole.shape)
-    return session.apply("where", input.whole_mask, input.whole, fill)
-
-
 def _sum_of_selected(input: SelectedTensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
     """The sum of what a mask selects; over other axes than theirs, it stays selected."""
     axes, own = taken(input, dim)
     if own:
-        found = accumulated(chosen(input, 0), dtype, lambda one: _reduced("sum", one, axes))
+        found = accumulated(input.or_else(0), dtype, lambda one: _reduced("sum", one, axes))
         if not keepdim:
             return fresh(found)
         ones = axes_of(dim, input.rank)

@@ -16,7 +16,7 @@ from symgrad.frontend.caller import here
 from symgrad.frontend.functions.arithmetic import div, sub
 from symgrad.frontend.functions.mathematics import square
 from symgrad.frontend.functions.movement import axes_of
-from symgrad.frontend.functions.reductions import chosen, mean, reduce, sum, taken
+from symgrad.frontend.functions.reductions import mean, reduce, sum, taken
 from symgrad.frontend.functions.selecting import depends
 from symgrad.frontend.lift import elementwise
 from symgrad.frontend.questions import questions
@@ -94,7 +94,7 @@ def _extreme(name: str, source: SelectedTensor, axes: tuple[int, ...]) -> Tensor
         known.assume(f"the mask of whose elements the {_WORDS[name]} is taken selects one", here())
     if not source.dtype.is_float:
         raise UnsupportedOpError(f"{name} of integers that a mask selects", location=here())
-    return fresh(current().apply(name, chosen(source, _EMPTY[name]), axes=axes))
+    return fresh(current().apply(name, source.or_else(_EMPTY[name]), axes=axes))
 
 
 _WORDS = {"amax": "greatest", "amin": "least"}
