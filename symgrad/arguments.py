@@ -23,7 +23,7 @@ from symgrad.deadline import TimeUp, part
 from symgrad.errors import OperationError, ShapeError, SymgradError, TraceError, is_limit
 from symgrad.frontend.annotated import has_others, others_of
 from symgrad.frontend.asked import other_values
-from symgrad.frontend.evidence import labels
+from symgrad.frontend.evidence import is_used, labels
 from symgrad.frontend.plain import as_unstated, defaults, numbers, with_regions, with_values
 from symgrad.frontend.request import Request
 from symgrad.frontend.trace import trace_request
@@ -67,6 +67,7 @@ class _Others:
     """``proved``: the reports that are, by the values that are not the defaults.
 
     ``refused``: values for which backward raises by its own ``raise``, by what it says.
+    ``judged``: the arguments that are judged at another value than the default.
     """
 
     request: Request
@@ -76,6 +77,7 @@ class _Others:
     proved: dict[tuple[tuple[str, Any], ...], Report] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     refused: dict[str, list[str]] = field(default_factory=dict)
+    judged: set[str] = field(default_factory=set)
 
     def run(self) -> Report:
         """The report on all values."""
@@ -85,7 +87,16 @@ class _Others:
                 wrong = self._wrong_at({name: other})
                 if wrong is not None:
                     return wrong
+            if value is None:
+                self._note_none_alone(name)
         return self._together()
+
+    def _note_none_alone(self, name: str) -> None:
+        """Say that an option was judged at None alone, where a program does more than keep it."""
+        if self.request.guess is None or name in self.judged:
+            return
+        if is_used(self.request.function, name):
+            self.notes.append(f"{name} is judged at None alone: no other values of it are known")
 
     def _values(self, name: str, default: Any) -> Iterator[Any]:
         """The values at which an argument is judged, beside its default."""
@@ -129,6 +140,7 @@ class _Others:
             report, whole = self._at(values, self.judge), not self.found.pieces
         if report is None:
             return None
+        self.judged |= {*values}
         if report.refuses:
             self.refused.setdefault(_why(report), []).append(_said(values))
             return None

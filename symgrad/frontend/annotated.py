@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, NamedTuple
 
-from symgrad.frontend.evidence import AnyFunction, Evidence, Parameter, parameters
+from symgrad.frontend.evidence import AnyFunction, Evidence, Parameter, evidence_of, parameters
 from symgrad.frontend.function import class_of, raw_method
 from symgrad.ir.dtype import float32, float64
 from symgrad.plain_values import is_alike
@@ -25,6 +25,8 @@ _TYPES = (bool, int, float, str)
 """The types of which the values are not listed, but for bool."""
 _TRUTHS = (True, False)
 _COUNTS = (1, 2)
+_OF_TRUTHS = ("flag", "switch", "truth", "truth or none")
+"""Evidence that an argument is True or False."""
 _OWN = (float32, float64)
 
 
@@ -60,11 +62,13 @@ def others_of(function: AnyFunction, name: str, default: Any) -> Named:
     The types are those of which other values are found by what the program asks.
     """
     found = next((named(function, one) for one in parameters(function) if one.name == name), None)
+    used = evidence_of(function).get(name, "") if default is None else ""
     if found is None or not (found.values or default is None):
         values = [one for one in _of_library(function) if type(one) is type(default)]
         values += type(default) if isinstance(default, Enum) else []
+        values += _COUNTS if used == "count" else ()
         kinds = ("int", "str") if default is None else (type(default).__name__,)
-        found = Named(tuple(values), kinds)
+        found = Named(tuple(values), (*kinds, "bool") if used in _OF_TRUTHS else kinds)
     elif default is None and "int" in found.types:
         found = replace(found, values=(*found.values, *_COUNTS))
     return replace(found, values=(*found.values, *(_TRUTHS if "bool" in found.types else ())))

@@ -5,12 +5,12 @@ In: a Function.  Out: names of its arguments, with what is known of them.  Each 
 
 Evidence is taken from annotations and from the source: what forward keeps as an attribute of ctx
 is a number, since torch keeps tensors with ``save_for_backward``; what ``if`` asks is a flag, and
-what is compared by ``is`` with True or False is nothing else; what
-stands in brackets is an index; a shape that is unpacked shows the rank; a mask holds truth values.
-What gets None for its gradient, and is neither saved nor asked anything a tensor is asked, is a
-number, unless it is added or multiplied and no attribute of ctx; what is compared to make a mask is
-a tensor; what is compared with None may be None; what is annotated as a tensor is one; what is
-counted to, is an exponent, bounds a slice or is taken by ``int``, is positive; what is passed as
+what is compared by ``is`` with True or False is nothing else, or None where that is asked as well;
+what stands in brackets is an index; a shape that is unpacked shows the rank; a mask holds truth
+values.  What gets None for its gradient, and is neither saved nor asked anything a tensor is asked,
+is a number, unless it is added or multiplied and no attribute of ctx; what is compared to make a
+mask is a tensor; what is compared with None may be None; what is annotated as a tensor is one; what
+is counted to, is an exponent, bounds a slice or is taken by ``int``, is positive; what is passed as
 ``dim`` or ``axis`` is an axis, what is compared with a text is that text, what is passed as
 ``reduction`` one of torch's, as ``dtype`` a dtype, as ``ignore_index`` a label, as
 ``label_smoothing`` a share; what is iterated over has items, and what ``permute`` takes is a
@@ -348,6 +348,21 @@ def _without_forward(node: ast.expr) -> ast.expr:
     return node.value if by_name and isinstance(node, ast.Attribute) else node
 
 
+def is_used(function: AnyFunction, name: str) -> bool:
+    """Does the source do more with an argument than keep it on ctx?  True where it is not read."""
+    tree = syntax_of(function)
+    kept = _kept_attributes(tree, [name])
+    uses = 0 if tree.body else 1
+    for method in ast.iter_child_nodes(tree):
+        names = {name} if getattr(method, "name", "") != "backward" else set()
+        for node in ast.walk(method):
+            if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
+                uses += _text(node) in names or _text(node) in kept
+            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
+                uses -= _text(node.value) in names
+    return uses > 0
+
+
 def labels(function: AnyFunction) -> set[str]:
     """The arguments that are compared by ``==`` or ``!=``, or given as what is ignored.
 
@@ -476,7 +491,9 @@ def evidence_in(
     clear = {*ranks, *used.optional, *(name for name, kind in own.items() if kind == "sizes")}
     own |= {name: kind for name, kind in items.items() if name not in clear}
     texts = _texts(tree, names)
-    flags |= dict.fromkeys(sorted({*names} & seen.truths), "truth")
+    for name in sorted({*names} & seen.truths):
+        may_be_none = own.get(name) == "optional"
+        own[name] = "truth or none" if may_be_none else own.get(name, "truth")
     return {**with_axes, **plain, **indexed, **numbers, **flags, **own, **ranks, **texts}
 
 

@@ -254,7 +254,7 @@ _MASK = (*_priced([one for one in _TENSORS if one.dtype == bool_], -8),
          *_priced([one for one in _TENSORS if one.dtype != bool_], 2))  # fmt: skip
 _WITH_AXES = _priced([one for one in _ANYTHING if one.rank != 0])
 _BY_EVIDENCE = {"number": _NUMBER, "flag": _FLAG_OR_ELSE, "index": _INDEX, "mask": _MASK,
-                "truth": _FLAG,
+                "truth": _FLAG, "truth or none": (Candidate(0, value=None), *_priced(_FLAG, 1)),
                 "indices": _INDICES,
                 "switch": _SWITCH, "count": _COUNT, "counted": _COUNTED_NUMBER, "axis": _AXIS,
                 "axes of": (*ITEMS, *_priced(_AXIS, 6)),

@@ -21,6 +21,7 @@ from typing import Any
 from symgrad.budgets import SHAPE_TRIALS, TRIAL_CASES
 from symgrad.frontend.evidence import AnyFunction, counts_axes
 from symgrad.frontend.opened import with_lists_opened
+from symgrad.frontend.plain import as_unstated
 from symgrad.frontend.request import Request, check_stated
 from symgrad.shapes.beside import as_integers, with_more_passed, with_one_more, with_tensors
 from symgrad.shapes.fitting import (
@@ -36,6 +37,7 @@ from symgrad.shapes.presences import with_presences
 from symgrad.shapes.reading import as_labels, as_read
 from symgrad.shapes.refusals import nothing_found, refuse_functions, refuse_lists
 from symgrad.shapes.tracing import Search
+from symgrad.shapes.trial import Trial
 from symgrad.shapes.trying import cheapest
 from symgrad.shapes.values import at_other_values, refuse_values, values_together
 
@@ -91,4 +93,19 @@ def _best(search: Search) -> Request:
         counted=counts_axes(search.function), void=frozenset(search.void),
         unread=cache(partial(unread_masks, search, found)), passed=search.passed,
     )  # fmt: skip
-    return replace(request_of(search, found), guess=guess)
+    return _with_options(search, found, replace(request_of(search, found), guess=guess))
+
+
+def _with_options(search: Search, found: Trial, request: Request) -> Request:
+    """The request, in which nobody stated the options that are None and that are no tensors.
+
+    Other values of these are judged as of any default.
+    """
+    assert request.guess is not None
+    every = [request, *request.guess.others, *(one.request for one in request.guess.presences)]
+    tensors = {one.name for its in every for one in its.tensors}
+    options = {
+        unknown.name for unknown, one in search.rows(found)
+        if one.absent and not any(it.named for it in unknown.candidates)
+    }  # fmt: skip
+    return as_unstated(request, options - tensors, request)

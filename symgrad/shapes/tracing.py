@@ -262,8 +262,9 @@ class Search:
                 return trace_request(self.request(other), most_cases=self.most_cases)
 
             values = values_of(self.function, literals, kind, trace)
-            plain = [one for one in unknown.candidates if not one.is_tensor]
-            first = [Candidate(price, value=one) for price, one in enumerate(values)]
+            plain = [one for one in unknown.candidates if not (one.is_tensor or one.absent)]
+            absent = [replace(one, price=0) for one in unknown.candidates if one.absent]
+            first = [*absent, *(Candidate(at, value=one) for at, one in enumerate(values, 1))]
             rest = [replace(one, price=one.price + LEARNED_PRICE) for one in plain]
             if values:
                 self.literals[name] = [one for one in values if one != OTHER]

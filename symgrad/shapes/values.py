@@ -62,9 +62,11 @@ def at_other_values(search: Search, found: Trial, optional: bool) -> Iterator[Re
             if not one.is_value or one.spare or not alike or known:
                 continue
             if one in MORE_VALUES and (
-                one.value < 0 <= _least(unknown) or any(type(it) is float for it in judged)
+                not _is_integer(unknown)
+                or one.value < 0 <= _least(unknown)
+                or any(type(it) is float for it in judged)
             ):
-                continue  # no negative number is counted to, and nothing that may be 0.5
+                continue  # no text, no negative number where one counts, nothing that may be 0.5
             trial = attempt(search, put(found.chosen, position, one))
             if trial and not trial.failing and not trial.hidden:
                 judged.append(one.value)
@@ -146,6 +148,11 @@ def _with_values(
 def _is_usual(value: Any) -> bool:
     """Is it no number below 1, for which backward may fail as nobody counts so?"""
     return not isinstance(value, (int, float)) or value > 0
+
+
+def _is_integer(unknown: Unknown) -> bool:
+    """Are plain integers tried?"""
+    return any(type(one.value) is int for one in unknown.candidates)
 
 
 def _least(unknown: Unknown) -> float:
