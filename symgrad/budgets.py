@@ -358,6 +358,10 @@ MOST_EARLIER_CALLS = 64
 
 MOST_CASES = 64
 """Cases of sizes of one trace."""
+MOST_SIZES_TRIED = 12
+"""So many numbers, about, are put for sizes that forward seems not to accept."""
+MOST_SIZES_LOOKED_AT = 1000
+"""Of so many, at most, it is seen whether they are such sizes."""
 MOST_OPTIONAL = 3
 """Optional tensors of which every subset is judged: 8 verdicts, each as long as the first."""
 MOST_RANKS_APART = 4

@@ -9,12 +9,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import symgrad.frontend.functions  # noqa: F401  (attaches the methods of symbolic tensors)
 from symgrad import deadline
 from symgrad.budgets import MOST_CASES, MOST_STATE_ROUNDS
 from symgrad.errors import CasesError, SpecError, SymgradError, counted, says_sizes
+from symgrad.frontend.accepted import Refused, Traced, parted
 from symgrad.frontend.case import trace_case
 from symgrad.frontend.evidence import AnyFunction
 from symgrad.frontend.facts import NeedsDecision, SizeFacts
@@ -152,10 +154,36 @@ class CaseOptions:
 def all_cases(
     options: CaseOptions, start: SizeFacts, most: int = MOST_CASES
 ) -> tuple[list[FunctionCase], list[RefusedCase]]:
-    """Trace, and split where the program asks about sizes, the general branch first."""
+    """Trace, and split where the program asks about sizes, the general branch first.
+
+    Where an operation of forward raises for some sizes of a case, and not for others, the case is
+    split there, if forward accepts the sizes of another one.  Raises that error where these would
+    be too many cases.
+    """
+    cases, refused = _split(options, [start], most)
+    if not cases:
+        reasons = [error for _, error in refused]
+        raise next(filter(says_sizes, reasons), reasons[0])
+    left: list[RefusedCase] = []
+
+    def split(question: NeedsDecision, facts: SizeFacts) -> Traced:
+        room = most - len(cases) - len(left)
+        return _split(options, both_answers(facts, question)[::-1], room)
+
+    for facts, error in refused:
+        try:
+            more, rest = parted(facts, error, split, partial(_accepts, options))
+        except CasesError:
+            raise error from None
+        cases += more
+        left += rest
+    return cases, left
+
+
+def _split(options: CaseOptions, todo: list[SizeFacts], most: int) -> Traced:
+    """The cases that the program makes of sizes by its questions, and those that raise."""
     cases: list[FunctionCase] = []
-    refused: list[RefusedCase] = []
-    todo = [start]
+    refused: list[Refused] = []
     while todo:
         if len(cases) + len(todo) > most:
             raise CasesError(
@@ -175,10 +203,21 @@ def all_cases(
         except SymgradError as error:
             if not refuses_sizes(error):
                 raise
-            refused.append(RefusedCase(facts.conditions, error))
-    if not cases:
-        raise next((one.reason for one in refused if says_sizes(one.reason)), refused[0].reason)
+            refused.append((facts, error))
     return cases, refused
+
+
+def _accepts(options: CaseOptions, facts: SizeFacts) -> bool:
+    """Does forward accept sizes that are numbers?  Not asked of one axis for any number of them."""
+    if options.new_session is not Session:
+        return False
+    try:
+        replace(options, inner={}).trace(facts)
+    except SymgradError as error:
+        return not refuses_sizes(error)
+    except (NeedsAnswer, NeedsDecision):
+        return True
+    return True
 
 
 def _asked_again(facts: SizeFacts, most: int) -> Dim | None:
