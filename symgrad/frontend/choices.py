@@ -47,6 +47,8 @@ MOST_REPEATED = 1000
 """Answers on one way: a loop that waits for another answer to the same question does not end."""
 MOST_WAYS = 16
 """Ways through one program: each is a trace."""
+MOST_VALUED_WAYS = 64
+"""The same, where there is one for each value of a number."""
 MOST_ROUNDS = 3
 """Rounds of a loop that is traced for a few of them."""
 _OF_ROUNDS = "line {} branches on at {} {} values, one a round of its loop"
@@ -72,8 +74,10 @@ def for_all_values(
     Raises what forward raises, and ControlFlowError where two ways differ that are not joined.
     """
     ways: list[Way] = []
-    for way in itertools.islice(_ways(trace, asked), MOST_WAYS + 1):
+    for way in _ways(trace, asked):
         ways.append(way)
+        if _are_many(ways):
+            break
         if len(ways) == 1 and not way.choices:
             return _only(way)
         if joins and _is_endless(way):
@@ -82,7 +86,7 @@ def for_all_values(
     loop = _loop(ways, rounds) if joins else None
     if loop is not None and rounds:
         ways = [_for_more_rounds(way, loop) for way in ways]
-    if len(ways) > MOST_WAYS:
+    if _are_many(ways):
         return _beyond(ways, "too many masks are asked whether they select anything")
     if not _is_tree(ways):
         return _beyond(ways, "it asks something else when it is traced again")
@@ -103,7 +107,15 @@ def for_all_values(
     case = replace(
         case, demanded=(*case.demanded, *demanded), chosen=taken.answers, raises=raises, loop=loop
     )
-    return replace(case, observed=(*case.observed, *dict.fromkeys(found)))
+    valued = next((one for way in ways for one in way.choices if one.is_value), None)
+    known = valued and Asked("Python has to know a number that depends on values", valued.location)
+    return replace(case, observed=(*case.observed, *dict.fromkeys(found)), valued=known)
+
+
+def _are_many(ways: Sequence[Way]) -> bool:
+    """Are they more than are judged?"""
+    valued = any(one.is_value for one in ways[0].choices)
+    return len(ways) > (MOST_VALUED_WAYS if valued else MOST_WAYS)
 
 
 def _raised(way: Way) -> Asked:
@@ -140,6 +152,8 @@ def _rounds_end(choices: Sequence[Choice]) -> int | None:
     """The number of answers after which a loop goes on that was in as many rounds as are traced."""
     places: Counter[Location | None] = Counter()
     for number, one in enumerate(choices):
+        if one.is_value:
+            continue
         if places[one.location] > MOST_ROUNDS:
             return number
         places[one.location] += 1
@@ -160,7 +174,7 @@ def _for_rounds(way: Way) -> Way:
 
 def _loop(ways: Sequence[Way], rounds: int) -> Loop | None:
     """The loop in which most is asked on one way, more than once; None where there is none."""
-    asked = [Counter(one.location for one in way.choices) for way in ways]
+    asked = [Counter(one.location for one in way.choices if not one.is_value) for way in ways]
     number, place = max(
         ((number, place) for one in asked for place, number in one.items() if place is not None),
         key=lambda pair: pair[0], default=(0, None),
@@ -207,6 +221,8 @@ def _ways(
         except SymgradError as raised:
             error = raised
         raises = error is not None and is_raised(error.__cause__ or error)
+        if case is None and isinstance(error, ShapeError):  # so that shapes do not fit on this way
+            raises |= any(one.is_value for one in asked)
         way = shortened(Way(tuple(asked), case, error, raises))
         todo += [(*way.answers[:at], False) for at in range(len(given), len(way.choices))]
         yield way
@@ -239,7 +255,14 @@ def _beyond(ways: Sequence[Way], what: str) -> FunctionCase:
     """Ways that are not all compared.  Raises ControlFlowError unless all are about masks."""
     taken = next((way for way in ways if way.case is not None and not way.raises), ways[0])
     if taken.case is None or not all(one.of_mask for one in taken.choices):
-        raise _refused(next((one for one in ways[-1].choices if not one.of_mask), None))
+        asked = next((one for one in ways[-1].choices if not one.of_mask), None)
+        if asked is not None and asked.is_value:
+            raise ControlFlowError(
+                "Python has to know numbers here that depend on values, and branches on them in "
+                f"more than {MOST_VALUED_WAYS} ways", location=asked.location,
+                hint="state smaller numbers for the sizes",
+            )  # fmt: skip
+        raise _refused(asked)
     note = Asked(what, next((one.location for one in ways[0].choices), None))
     return replace(taken.case, observed=(*taken.case.observed, note))
 

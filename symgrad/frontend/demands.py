@@ -73,6 +73,11 @@ class Demands:
         )
         return met or integers.below(node, high)
 
+    def ends(self, node: Node) -> Ends:
+        """What is known of the least and the greatest element of integers."""
+        known = {one.name: one.extent for one in self._session.assumed if one.extent is not None}
+        return self._integers(lambda name: up_to(known.get(name))).of(node)
+
     def counts_from_the_front(self, node: Node) -> bool:
         """Are places not negative, where no input that they are computed from is?"""
         return self._integers(lambda name: _WHATEVER).above(node, Dim.of(0))

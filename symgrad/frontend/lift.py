@@ -11,13 +11,19 @@ from typing import Any
 import numpy as np
 
 from symgrad.budgets import MOST_CONSTANTS
-from symgrad.errors import DTypeError, ShapeError, TraceError, UnsupportedOpError
+from symgrad.errors import DTypeError, ShapeError, TraceError
 from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import as_dtype, number_category, promoted
 from symgrad.frontend.kinds import OperationTypeError, class_name, tensor_hint
 from symgrad.frontend.session import Session, current
 from symgrad.frontend.sizes import Shape, SymFloat, SymInt
-from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor, fresh
+from symgrad.frontend.tensor import (
+    SelectedShapeError,
+    SelectedTensor,
+    SymbolicTensor,
+    fresh,
+    packed,
+)
 from symgrad.frontend.views import concatenate, lies_without_gaps
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType, bool_, int32, int64
@@ -235,9 +241,14 @@ def on_nodes(
 ) -> SymbolicTensor:
     """``compute`` applied to operands brought to ``dtype`` and one shape.
 
-    Operands that a mask selects (``x[mask]``) are computed whole and stay selected.
+    Operands that a mask selects (``x[mask]``) are computed whole and stay selected, as long as they
+    are selected alike.
     """
-    selected = common_selection(operands)
+    try:
+        selected = common_selection(operands)
+        lined = [] if selected is None else [lined_up(one, selected) for one in operands]
+    except SelectedShapeError as error:
+        operands, selected = packed(operands, error), None
     if selected is None:
         made, strides = compute(*aligned(operands, dtype)), _common_strides(operands)
         if strides is None:
@@ -246,7 +257,6 @@ def on_nodes(
         if strides:
             found.lies_as(strides, None)
         return found
-    lined = [lined_up(operand, selected) for operand in operands]
     return selected.with_whole(compute(*aligned(lined, dtype)))
 
 
@@ -278,7 +288,7 @@ def common_selection(operands: Sequence[Any]) -> SelectedTensor | None:
         return None
     first = selected[0]
     if any(one.mask is not first.mask or one.behind != first.behind for one in selected):
-        raise not_selected()
+        raise not_selected(first)
     return first
 
 
@@ -294,15 +304,15 @@ def lined_up(operand: Any, selected: SelectedTensor) -> Any:
     if at < 0:
         return operand
     if node.shape[at] != 1:
-        raise not_selected()
+        raise not_selected(selected)
     ones = (Dim.of(1),) * selected.mask.rank
     return fresh(current().reshape(node, (*node.shape[:at], *ones, *node.shape[at + 1 :])))
 
 
-def not_selected() -> UnsupportedOpError:
+def not_selected(selected: SelectedTensor) -> SelectedShapeError:
     """The error where what a mask selects meets something else."""
-    return UnsupportedOpError(
+    return SelectedShapeError(
         "elements that a mask selects meet a tensor that is not selected by the same mask",
         location=here(), hint="select from it too, as in x[mask] = y[mask]; or compute with whole "
-        "tensors, and choose with sg.where last",
+        "tensors, and choose with sg.where last", **selected.size_to_know(),
     )  # fmt: skip

@@ -153,7 +153,21 @@ class Questions:
         found = self.answers.get(question)
         return self.given.get(question) if found is None else found.value
 
-    def chooses(self, node: Node, where: Location | None) -> bool | None:
+    def number(self, node: Node, low: int, high: int, where: Location | None) -> int | None:
+        """Which whole number is it, from ``low`` to ``high``?  None where too many are asked."""
+        for value in () if low == high else (low, *range(high, low + 1, -1)):
+            wanted = node.graph.expand(node.graph.constant(value, node.dtype), node.shape)
+            op, said = ("ne", False) if value == low else ("eq", True)
+            chosen = self.chooses(node.graph.apply(op, node, wanted), where, is_value=True)
+            if chosen is None:
+                return None
+            if chosen is said:
+                return int(value)
+        return min(low + 1, high)
+
+    def chooses(
+        self, node: Node, where: Location | None, *, is_value: bool = False
+    ) -> bool | None:  # fmt: skip
         """Is it so of a node, or of a mask that it selects anything?  See ``frontend.choices``."""
         if self.chosen is None:
             return None
@@ -167,9 +181,9 @@ class Questions:
             holds = self.chosen[asked] if asked < len(self.chosen) else True
             if not asked and self.quiet is not None:
                 self.quiet.enter_context(unheard())
-            known = Choice(node, holds, where)
+            known = Choice(node, holds, where, is_value)
             self.choices.append(known)
-        self.repeated += 1
+        self.repeated += not is_value
         return None if self.repeated > MOST_REPEATED else known.holds
 
     def observe(self, what: str, where: Location | None) -> None:

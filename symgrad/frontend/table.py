@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -16,7 +17,12 @@ from symgrad.frontend.caller import here
 from symgrad.frontend.kinds import OperationTypeError, checked
 from symgrad.frontend.session import active
 from symgrad.frontend.sizes import Shape
-from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor
+from symgrad.frontend.tensor import (
+    SelectedShapeError,
+    SelectedTensor,
+    SymbolicTensor,
+    packed,
+)
 from symgrad.interpreters import interpreter_of
 
 FUNCTIONS: dict[str, Any] = {}
@@ -68,7 +74,7 @@ def operation(
             marked_elementwise(call)
         whole = with_numpy_names(_knowing(call, checked(call)))
         for name in names or (call.__name__,):
-            entered = _selecting(name, whole)
+            entered = selecting(name, whole)
             if function:
                 FUNCTIONS[name] = public(name, entered)
             if method:
@@ -88,12 +94,6 @@ ALONG_SELECTED = (
     "std", "cumsum", "cumprod", "sort", "argsort", "topk", "prod",
 )  # fmt: skip
 """Operations along axes that compute the same along other axes than that of what is selected."""
-MOVES_SELECTED = frozenset(
-    ("squeeze", "unsqueeze", "expand_dims", "flatten", "ravel", "view", "reshape", "select",
-     "unbind", "t", "transpose", "swapaxes", "swapdims", "adjoint", "permute", "zeros_like",
-     "ones_like", *ALONG_SELECTED)
-)  # fmt: skip
-"""Operations that have another definition for what a mask selects."""
 
 
 def of_selected(*names: str) -> Callable[[AnyFunction], AnyFunction]:
@@ -108,18 +108,24 @@ def of_selected(*names: str) -> Callable[[AnyFunction], AnyFunction]:
 
 
 def selecting(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-    """The operation with the definition that it has for what a mask selects."""
+    """The operation with the definition that it has for what a mask selects.
+
+    Where it needs the number of these, it gets them as tensors with a shape.
+    """
 
     @functools.wraps(call)
     def chosen(*args: Any, **kwargs: Any) -> Any:
         own = bool(args) and isinstance(args[0], SelectedTensor)
-        return _OF_SELECTED[name](*args, **kwargs) if own else call(*args, **kwargs)
+        try:
+            return _OF_SELECTED.get(name, call)(*args, **kwargs) if own else call(*args, **kwargs)
+        except SelectedShapeError as error:
+            given, words = packed(args, error), list(kwargs)
+            named = packed(list(kwargs.values()), error)
+            if given is args and all(map(operator.is_, named, kwargs.values())):
+                raise
+            return call(*given, **dict(zip(words, named, strict=True)))
 
     return chosen
-
-
-def _selecting(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-    return selecting(name, call) if name in MOVES_SELECTED else call
 
 
 def marked_elementwise(call: AnyFunction) -> AnyFunction:
@@ -204,7 +210,7 @@ def in_place(call: Callable[..., Any], name: str) -> Callable[..., Any]:
     @functools.wraps(call)
     def written(self: SymbolicTensor, *args: Any, **kwargs: Any) -> SymbolicTensor:
         result = call(self, *args, **kwargs)
-        if isinstance(self, SelectedTensor):
+        if isinstance(self, SelectedTensor) and isinstance(result, SelectedTensor):
             self.replace(result.storage.node)
         else:
             self.write(result.node)

@@ -29,6 +29,7 @@ from symgrad.errors import (
 from symgrad.frontend import unsupported
 from symgrad.frontend.asserted import asserted
 from symgrad.frontend.caller import asker, here
+from symgrad.frontend.choices import MOST_CHOICES
 from symgrad.frontend.compared import compared
 from symgrad.frontend.constants import is_computed_of_sizes, known_number, known_truth
 from symgrad.frontend.devices import Device, are_on
@@ -51,6 +52,7 @@ from symgrad.frontend.sizes import (
 from symgrad.frontend.spoken import only_said
 from symgrad.frontend.thresholds import answered
 from symgrad.frontend.views import (
+    Packed,
     Perhaps,
     Step,
     Storage,
@@ -548,8 +550,11 @@ class SymbolicTensor(_Held):
         return node if node.dtype == bool_ else node.graph.binary("ne", node, 0)
 
     def _known(self, what: str, hint: str = "") -> Any:
-        """The number that it holds whatever the inputs are.  Raises ControlFlowError."""
-        found = known_number(self.node)
+        """The number that it holds whatever the inputs are, or as it is on a way of the trace.
+
+        Raises ControlFlowError.
+        """
+        found = value_of(self.node)
         if found is None:
             raise self._no_value(what, hint)
         return found
@@ -807,8 +812,11 @@ class TensorNumber(ValuedNumber):
         return TensorNumber(op, args, None, whole=whole)
 
     def settle(self) -> Any:
-        """The value, if the inputs have no part in it.  Raises ControlFlowError."""
-        found = self._known()
+        """The value, if the inputs have no part in it, or few are possible.
+
+        Raises ControlFlowError.
+        """
+        found = value_of(self.node(int64 if self.is_whole else float64))
         if found is None:
             raise no_value(
                 "Python has to know the value of .item(), which is unknown during tracing",
@@ -886,6 +894,24 @@ class TensorNumber(ValuedNumber):
 
     def __abs__(self) -> Any:
         return self.settle() if self.is_whole else computed("abs", (self,))
+
+
+def value_of(node: Node) -> Any:
+    """The number of a node: known, or a whole one of few, of which there is a way for each.
+
+    None where there are many.
+    """
+    found, known = known_number(node), questions()
+    if found is not None or known is None or current().guest is None:
+        return found
+    if not node.dtype.is_integer or any(size != 1 for size in node.shape):
+        return None
+    lows, highs = current().demanded.ends(node)
+    low = max((end.constant for end in lows if end.constant is not None), default=None)
+    high = min((end.constant for end in highs if end.constant is not None), default=None)
+    if low is None or high is None or high - low > MOST_CHOICES:
+        return None
+    return known.number(node, low, high, here())
 
 
 def number_of_rows(tensor: SymbolicTensor) -> Any:
@@ -995,12 +1021,31 @@ def no_value(
     what: str, hint: str = "", node: Node | None = None,
     kind: type[ControlFlowError] = ControlFlowError,
 ) -> ControlFlowError:  # fmt: skip
-    """The error where Python has to know a value, that of a node, which a trace has not."""
+    """The error where Python has to know a value, that of a node, which a trace has not.
+
+    Where numbers for the sizes leave few values, it says so.
+    """
     asked = () if node is None else ancestors([node])
     inputs = [one.attributes["name"] for one in asked if one.op == "input"]
-    error = kind(what, location=here(), hint=hint or _WHERE, asked=inputs)
+    number = None if node is None else _size_that_bounds(node)
+    error = kind(
+        what, location=here(), hint=hint or _WHERE, asked=inputs, number=number,
+        ways=node is not None and not is_computed_of_sizes(node),
+    )  # fmt: skip
     note_limit(error)
     return error
+
+
+def _size_that_bounds(node: Node) -> Dim | None:
+    """A size that a number would have to stand for, so that whole numbers are few."""
+    session = active()
+    if session is None or session.guest is None or not node.dtype.is_integer:
+        return None
+    lows, highs = session.demanded.ends(node)
+    if all(end.constant is None for end in lows):
+        return None
+    names = [name for end in highs for name in end.sizes]
+    return Dim.size(names[0]) if names else None
 
 
 def _unknown_length(wanted: str, size: Any) -> ControlFlowError:
@@ -1020,13 +1065,18 @@ class SelectedShapeError(UnsupportedOpError):
     """How many elements a mask selects would have to be known."""
 
 
+_PACKED = "_packed"
+"""The attribute of what a mask selects that keeps it as a tensor with a shape."""
+
+
 class SelectedTensor(SymbolicTensor):
     """``x[mask]``: what ``whole`` holds where ``mask`` is True.
 
     ``mask`` has the shape of the axes of ``whole`` from ``start`` on; ``x[mask]`` has one axis in
     their place, of a size that depends on values, and the others.  Elementwise operations compute
     with the whole tensor, and the mask says which elements count.  It can be summed, and assigned
-    under the same mask.
+    under the same mask.  Whatever else needs their number gets them ``packed``: where the mask has
+    numbers for sizes, there is a way through the program for each number of them.
     """
 
     mask: Node
@@ -1078,27 +1128,60 @@ class SelectedTensor(SymbolicTensor):
             )  # fmt: skip
         self.storage.write(current(), (), whole)
 
+    def packed(self) -> SymbolicTensor:
+        """The same memory as a tensor with a shape.  Raises SelectedShapeError."""
+        known, session, count = own_names(self).get(_PACKED), current(), None
+        if known is not None:
+            return known  # type: ignore[no-any-return]
+        sizes = [size.constant for size in self.mask.shape]
+        if session.guest is not None and None not in sizes:
+            row = session.cast(self.mask, int64)
+            total = session.apply("sum", row, axes=tuple(range(row.rank))) if row.rank else row
+            count = value_of(total)
+        if count is None:
+            raise self.unshaped()
+        step = Packed(self.mask, self.start, count)
+        shape = step.read(session, self.whole).shape
+        made = SymbolicTensor(self.storage, (step,), strides=contiguous_strides(shape))
+        own_names(self)[_PACKED] = made
+        return made
+
+    @property
+    def is_counted(self) -> bool:
+        """Has the program asked for their number?"""
+        return _PACKED in own_names(self)
+
     @property
     def node(self) -> Node:
-        """Raises SelectedShapeError: as a tensor, it has no shape."""
-        raise self.unshaped()
+        """Its present value as a tensor with a shape.  Raises SelectedShapeError."""
+        return self.packed().node
+
+    def shared(self, *steps: Step) -> SymbolicTensor:
+        """A view of it as a tensor with a shape.  Raises SelectedShapeError."""
+        return self.packed().shared(*steps)
+
+    def write(self, value: Node, *, convert: bool = False, trim: bool = False) -> None:
+        """Replace its elements.  Raises SelectedShapeError."""
+        self.packed().write(value, convert=convert, trim=trim)
 
     def unshaped(self) -> SelectedShapeError:
         """The error for what needs its shape."""
         return SelectedShapeError(
             "x[mask] has a shape that depends on values", location=here(),
-            number=self.size_to_know(),
             hint="elementwise operations, sum(), mean() and assignment under the same mask work; "
             "for anything else keep the whole tensor and choose with sg.where",
+            **self.size_to_know(),
         )  # fmt: skip
 
-    def size_to_know(self) -> Dim | None:
-        """A size that a number stands for where the mask depends on sizes alone: it is known then.
+    def size_to_know(self) -> dict[str, Any]:
+        """What errors say of the size for which a number would have to stand.
 
-        None for a mask that depends on values.
+        A mask that depends on sizes alone is known then; any other can be packed.
         """
+        known = is_computed_of_sizes(self.mask)
         names = [name for size in self.mask.shape for name in size.sizes]
-        return Dim.size(names[0]) if names and is_computed_of_sizes(self.mask) else None
+        possible = names and (known or current().guest is not None)
+        return {"number": Dim.size(names[0]) if possible else None, "ways": not known}
 
     def known_node(self) -> Node | None:
         """Nothing to name: the node is that of the whole."""
@@ -1117,6 +1200,20 @@ class SelectedTensor(SymbolicTensor):
 
     def __repr__(self) -> str:
         return "<symbolic elements selected by a mask>"
+
+
+def packed(values: Any, error: SelectedShapeError) -> Any:
+    """Values with tensors that have a shape in place of what masks select; or raises ``error``."""
+    if isinstance(values, SelectedTensor):
+        try:
+            return values.packed()
+        except SelectedShapeError:
+            raise error from None
+    if type(values) not in (tuple, list):
+        return values
+    found = [packed(one, error) for one in values]
+    same = all(one is other for one, other in zip(found, values, strict=True))
+    return values if same else type(values)(found)
 
 
 def spread_mask(mask: Node, start: int, shape: tuple[Dim, ...]) -> Node:

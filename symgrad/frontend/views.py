@@ -20,7 +20,7 @@ from symgrad.frontend.questions import note_limit, questions
 from symgrad.frontend.session import Session, current
 from symgrad.frontend.unsupported import missing_op
 from symgrad.ir.dim import Dim, product
-from symgrad.ir.dtype import bool_
+from symgrad.ir.dtype import bool_, int64
 from symgrad.ir.graph import Node
 
 Shape = tuple[Dim, ...]
@@ -238,6 +238,79 @@ class Diagonal:
         first, second = self.axes
         rest = tuple(stride for axis, stride in enumerate(strides) if axis not in self.axes)
         return (*rest, strides[first] + strides[second])
+
+
+@dataclass(frozen=True)
+class Packed:
+    """The ``count`` elements that a mask of the axes from ``start`` on selects, along one axis."""
+
+    mask: Node
+    start: int
+    count: int
+
+    def _placed(self, session: Session, whole: Node) -> tuple[Node, Node]:
+        """The whole for each of the elements, along a new axis, and whether it stands there."""
+        mask, end = self.mask, self.start + self.mask.rank
+        total = product(mask.shape)
+        row = session.reshape(session.cast(mask, int64), (total,))
+        before = session.apply("cumsum", row, axis=0, reverse=False)
+        ordinals = iota_along(session, (Dim.of(self.count), total), 0)
+        one = session.expand(session.constant(1, int64), ordinals.shape)
+        is_one = session.apply(
+            "eq", session.expand(before, ordinals.shape), session.apply("add", ordinals, one)
+        )
+        flat = session.expand(session.reshape(mask, (total,)), ordinals.shape)
+        stands = session.apply("logical_and", flat, is_one)
+        shape = (*whole.shape[: self.start], total, *whole.shape[end:])
+        return session.reshape(whole, shape), stands
+
+    def _wide(self, session: Session, stands: Node, flat: Node) -> Node:
+        """The places as large as the whole for each of the elements."""
+        ones = (Dim.of(1),) * self.start, (Dim.of(1),) * (flat.rank - self.start - 1)
+        lined = session.reshape(stands, (*ones[0], *stands.shape, *ones[1]))
+        shape = (*flat.shape[: self.start], *stands.shape, *flat.shape[self.start + 1 :])
+        return session.expand(lined, shape)
+
+    def read(self, session: Session, whole: Node) -> Node:
+        """The part that the view shows."""
+        if not self.count:
+            shape = self._shape(whole.shape)
+            return session.expand(session.constant(0, whole.dtype), shape)
+        flat, stands = self._placed(session, whole)
+        wide = self._wide(session, stands, flat)
+        at = (*flat.shape[: self.start], Dim.of(1), *flat.shape[self.start :])
+        each = session.expand(session.reshape(flat, at), wide.shape)
+        return self._picked(session, wide, each, self.start + 1)
+
+    def _picked(self, session: Session, where: Node, values: Node, axis: int) -> Node:
+        if values.dtype == bool_:
+            return session.apply("any", session.apply("logical_and", where, values), axes=(axis,))
+        zero = session.expand(session.constant(0, values.dtype), values.shape)
+        lows = session.demanded.ends(values).lows if values.dtype.is_integer else ()
+        is_place = any(low.constant is not None and low.constant >= 0 for low in lows)
+        op = "amax" if is_place else "sum"  # the greatest place is one, and the sum may be none
+        return session.apply(op, session.apply("where", where, values, zero), axes=(axis,))
+
+    def write(self, session: Session, whole: Node, part: Node) -> Node:
+        """The whole with that part replaced."""
+        if not self.count:
+            return whole
+        flat, stands = self._placed(session, whole)
+        wide = self._wide(session, stands, flat)
+        at = (*part.shape[: self.start + 1], Dim.of(1), *part.shape[self.start + 1 :])
+        each = session.expand(session.reshape(part, at), wide.shape)
+        spread = session.reshape(self._picked(session, wide, each, self.start), whole.shape)
+        ones = (Dim.of(1),) * self.start, (Dim.of(1),) * (whole.rank - self.start - self.mask.rank)
+        lined = session.reshape(self.mask, (*ones[0], *self.mask.shape, *ones[1]))
+        return session.apply("where", session.expand(lined, whole.shape), spread, whole)
+
+    def _shape(self, shape: Shape) -> Shape:
+        end = self.start + self.mask.rank
+        return (*shape[: self.start], Dim.of(self.count), *shape[end:])
+
+    def strides(self, shape: Shape, strides: Shape) -> Shape | None:
+        """Those of a tensor of its own, as torch makes it."""
+        return contiguous_strides(self._shape(shape))
 
 
 @dataclass(frozen=True, eq=False)

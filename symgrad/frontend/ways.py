@@ -31,11 +31,15 @@ Answers = tuple[bool, ...]
 
 
 class Choice(NamedTuple):
-    """An answer to a question about elements: is ``node`` true, or does it select anything?"""
+    """An answer to a question about elements: is ``node`` true, or does it select anything?
+
+    ``is_value``: it is one of several, whether a number is this or that one.
+    """
 
     node: Node
     holds: bool
     location: Location | None
+    is_value: bool = False
 
     @property
     def of_mask(self) -> bool:

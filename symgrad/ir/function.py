@@ -283,7 +283,8 @@ class FunctionCase:
     ``ways``: what it is on each way through the program, where those were joined to one case.
     ``loop``: the loop that waits for a value, if one does.  ``selected``: the places of outputs
     that are what a mask selects: ``where(mask, whole, 0)`` stands for ``whole[mask]``, and so does
-    its cotangent for what backward gets.
+    its cotangent for what backward gets.  ``valued``: where Python has to know a number, of which
+    there is a way for each value.
     """
 
     conditions: tuple[SizeCondition, ...]
@@ -322,6 +323,7 @@ class FunctionCase:
     ways: tuple[FunctionCase, ...] = ()
     loop: Loop | None = None
     selected: tuple[int, ...] = ()
+    valued: Asked | None = None
 
     @property
     def aliases(self) -> dict[str, str]:

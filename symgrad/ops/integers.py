@@ -255,10 +255,10 @@ class Integers:
         return self._found[node]
 
     def _own(self, node: Node) -> Ends:
-        if node.op == "input":
-            return self._known(str(node.attributes["name"])) if node.dtype.is_integer else ANY
         if node.dtype == bool_:
             return TRUTH
+        if node.op == "input":
+            return self._known(str(node.attributes["name"])) if node.dtype.is_integer else ANY
         if _wraps(node):
             return ANY
         rule = _RULES.get(node.op)

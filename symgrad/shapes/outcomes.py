@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from symgrad.errors import ControlFlowError, DTypeError, ShapeError, SymgradError
+from symgrad.errors import ControlFlowError, DTypeError, ShapeError, SymgradError, TraceError
 from symgrad.frontend.lift import IndexKindError
 from symgrad.ir.function import FunctionGraphs, SizeCondition
 from symgrad.ir.graph import Node, ancestors
@@ -164,6 +164,19 @@ def _computes(node: Node) -> bool:
 def _tensors(nodes: Iterable[Node]) -> set[str]:
     """The inputs among some nodes that are no numbers."""
     return {node.attributes["name"] for node in nodes if node.op == "input" and node.shape}
+
+
+def valued_of(graphs: FunctionGraphs) -> ControlFlowError | None:
+    """The error for a trace that has a way for each value of a number; None for any other."""
+    for case in graphs.cases:
+        if case.valued is not None:
+            return ControlFlowError(case.valued.what, location=case.valued.location, ways=True)
+    return None
+
+
+def asks_ways(error: SymgradError) -> bool:
+    """Would a trace have a way for each value of a number, if sizes were numbers?"""
+    return isinstance(error, TraceError) and error.ways
 
 
 def problem_of(graphs: FunctionGraphs) -> SymgradError | None:

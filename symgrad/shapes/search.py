@@ -70,6 +70,11 @@ def _best(search: Search) -> Request:
     if found is None and search.many_cases is not None:
         search.most_cases = 10 * TRIAL_CASES
         found = cheapest(search, search.trials + 16)
+    if search.ways_help and (found is None or found.failing):
+        other = search.with_ways()
+        again = cheapest(other, SHAPE_TRIALS)
+        if again is not None and not (found and again.failing):
+            search, found = other, again
     if found is None:
         raise search.many_cases or nothing_found(search)
     refuse_values(search, found)
@@ -81,7 +86,8 @@ def _best(search: Search) -> Request:
         found = as_read(search, as_labels(search, found))
     if not found.failing:
         found = with_tensors(search, found)
-    guess, ranks = with_presences(search, found), list(at_other_ranks(search, found))
+    guess = with_presences(search, found)
+    ranks = [] if search.ways else list(at_other_ranks(search, found))
     shapes = at_other_shapes(search, found, ranks)
     values = [] if found.failing else list(at_other_values(search, found, bool(guess.presences)))
     longer = [] if found.failing else [*as_integers(search, found), *with_one_more(search, found)]

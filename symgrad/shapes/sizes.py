@@ -70,6 +70,7 @@ class Step:
     tried: frozenset[Places] = frozenset()
     uneven: frozenset[Places] = frozenset()
     numbers: tuple[int, ...] = USUAL_NUMBERS
+    ways: bool = False
     tied: bool = False
     loose: int = 0
 
@@ -149,11 +150,14 @@ def numbered(last: Step, guessed: Sequence[bool], error: Exception) -> Step | No
     """A number for the first size of what Python has to know; None where it has to know none."""
     if not isinstance(error, TraceError) or error.number is None:
         return None
+    if error.ways and not last.ways:
+        return None
     own = names([spec for spec, free in zip(last.specs, guessed, strict=True) if free])
     asked = [name for name in own if name in error.number.sizes]
     if not asked:
         return None
-    value = last.numbers[min(len(last.tried), len(last.numbers) - 1)]
+    numbers = (last.numbers[1:] if error.ways else ()) or last.numbers
+    value = numbers[min(len(last.tried), len(numbers) - 1)]
     specs = substituted(last.specs, guessed, {Size(asked[0]): Dim.of(value)})
     tried = last.tried | {_places(last.specs, asked[0])}
     return replace(last, specs=specs, number=asked[0], before=last.specs, tried=tried)

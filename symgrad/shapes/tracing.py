@@ -28,7 +28,7 @@ from symgrad.ir.function import FunctionGraphs
 from symgrad.plain_values import described
 from symgrad.shapes.candidates import Candidate, Unknown, unknowns, with_settings
 from symgrad.shapes.hopeless import Hopeless
-from symgrad.shapes.outcomes import refusal_of
+from symgrad.shapes.outcomes import asks_ways, refusal_of, valued_of
 from symgrad.shapes.sizes import USUAL_NUMBERS, Specs, Step, following, letters, renamed
 from symgrad.shapes.trial import NONE, Trial, is_float, put
 
@@ -52,6 +52,10 @@ class Search:
     """How many trials have ended alike, one after the other, as they will for all arguments."""
     numbers = USUAL_NUMBERS
     """What is put for sizes that Python has to know."""
+    ways = False
+    """May a trace have a way for each value of a number that Python has to know?"""
+    ways_help = False
+    """Was one refused that would have?"""
     loose = 0
     """Which sizes stand in the place of those that forward need not have as one."""
     passed: tuple[str, ...] = ()
@@ -158,11 +162,17 @@ class Search:
 
         return max(known, key=order)
 
+    def with_ways(self) -> Search:
+        """A new search, in which a trace may have a way for each value of a number."""
+        other = Search(self.function, self.static, self.assume, self.order)
+        other.ways, other.most_cases, other.unknowns = True, self.most_cases, list(self.unknowns)
+        return other
+
     def forward(self, chosen: tuple[Candidate, ...]) -> tuple[Trial | None, FunctionGraphs | None]:
         """Trace, making equal the sizes that meet, until forward accepts or refuses the rest."""
         few: tuple[Trial | None, FunctionGraphs | None] = (None, None)
         for numbers in (self.numbers, self.numbers[:1]):
-            step = Step(self._fresh(chosen), numbers=numbers, loose=self.loose)
+            step = Step(self._fresh(chosen), numbers=numbers, loose=self.loose, ways=self.ways)
             for _ in range(SHAPE_STEPS):
                 trial = Trial(
                     chosen, step.specs, tried=step.tried, uneven=step.uneven, tied=step.tied
@@ -201,8 +211,12 @@ class Search:
         try:
             with comparing() as compared:
                 found = self._in_a_branch(self.request(trial))
+            if not self.ways and (valued := valued_of(found)) is not None:
+                raise valued
+            self.ways_help |= any(one.problem and asks_ways(one.problem) for one in found.cases)
         except Exception as error:  # forward may raise anything on what it is not meant for
             ending = as_symgrad_error(error, "forward")
+            self.ways_help |= asks_ways(ending)
             self.places.add(ending.location)
             if str(ending) not in self.endings:
                 self.endings[str(ending)] = ending, self.shapes(trial)

@@ -177,7 +177,9 @@ def _as_met(search: Search, trial: Trial, graphs: FunctionGraphs) -> tuple[Trial
         rows = zip(search.unknowns, trial.guessed, strict=True)
         unread = [free and unknown.name not in read for unknown, free in rows]
         step = problem and following(
-            Step(trial.specs, tried=trial.tried, uneven=trial.uneven), unread, problem
+            Step(trial.specs, tried=trial.tried, uneven=trial.uneven, ways=search.ways),
+            unread,
+            problem,
         )
         if not step or any(not unread[at] for place in step.tried - trial.tried
                            for at, _ in place):  # fmt: skip
@@ -296,7 +298,7 @@ def _at_number(
     """The same with a number for one of them; None where forward takes none that is tried."""
     problem = problem_of(graphs)
     for numbers in (search.numbers, search.numbers[:1]):
-        last = Step(trial.specs, tried=trial.tried, numbers=numbers)
+        last = Step(trial.specs, tried=trial.tried, numbers=numbers, ways=search.ways)
         step = problem and numbered(last, trial.guessed, problem)
         if not step:
             return None

@@ -1219,7 +1219,7 @@ class Selected(FUNCTION):
     @staticmethod
     def forward(ctx: Any, x: Any, mask: Any) -> Any:
         if mask.any():
-            return x[mask]
+            return x[mask].flip(0)
         return x.new_zeros(0)
 
     @staticmethod

@@ -42,7 +42,14 @@ from symgrad.frontend.questions import questions
 from symgrad.frontend.session import Session, current
 from symgrad.frontend.sizes import as_dim, is_size
 from symgrad.frontend.table import operation, selecting
-from symgrad.frontend.tensor import TWIN, SelectedTensor, SymbolicTensor, fresh, own_names
+from symgrad.frontend.tensor import (
+    TWIN,
+    SelectedShapeError,
+    SelectedTensor,
+    SymbolicTensor,
+    fresh,
+    own_names,
+)
 from symgrad.frontend.views import Reshape, Slice, Step, permute
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import bool_, int64, uint8
@@ -91,7 +98,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
 
 
 setattr(SymbolicTensor, "__getitem__", selecting("__getitem__", getitem))  # noqa: B010
-setattr(SymbolicTensor, "__setitem__", setitem)  # noqa: B010
+setattr(SymbolicTensor, "__setitem__", selecting("__setitem__", setitem))  # noqa: B010
 
 
 def add_at(self: Tensor, key: Any, value: Any) -> None:
@@ -295,15 +302,20 @@ def selected(chosen: Chosen) -> SelectedTensor:
 
 def _set_masked(chosen: Chosen, value: Any) -> None:
     session, view, own = current(), chosen.view, selected(chosen)
-    if isinstance(value, SelectedTensor):
-        if value.mask is not own.mask or value.behind != own.behind:
-            raise not_selected()
-        given = session.cast(value.whole, view.dtype)
-    else:
-        given = as_node(lined_up(value, own), view.dtype)
-    extra = max(given.rank - view.ndim, 0)
-    if any(size != 1 for size in given.shape[:extra]):
-        raise not_selected()
+    try:
+        if isinstance(value, SelectedTensor):
+            if value.mask is not own.mask or value.behind != own.behind:
+                raise not_selected(own)
+            given = session.cast(value.whole, view.dtype)
+        else:
+            given = as_node(lined_up(value, own), view.dtype)
+        extra = max(given.rank - view.ndim, 0)
+        if any(size != 1 for size in given.shape[:extra]):
+            raise not_selected(own)
+    except SelectedShapeError:
+        own.packed().write(as_node(value, view.dtype), convert=True, trim=True)
+        view.write(own.whole)
+        return
     given = session.reshape(given, given.shape[extra:])
     given = session.expand(given, view.node.shape)
     view.write(session.apply("where", own.whole_mask, given, view.node))

@@ -16,7 +16,7 @@ from symgrad.frontend.kinds import is_tensor, refused
 from symgrad.frontend.lift import as_tensor, broadcast_shapes
 from symgrad.frontend.session import current
 from symgrad.frontend.sizes import Shape
-from symgrad.frontend.table import OperationCallError, operation
+from symgrad.frontend.table import OperationCallError, operation, selecting
 from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor, fresh
 from symgrad.frontend.views import Diagonal, Permute, permute
 from symgrad.ir.dtype import promote
@@ -143,8 +143,8 @@ def _reflected(self: Any, other: Any) -> Any:
     return matmul(other, self)
 
 
-setattr(SymbolicTensor, "__matmul__", _operator)  # noqa: B010
-setattr(SymbolicTensor, "__rmatmul__", _reflected)  # noqa: B010
+setattr(SymbolicTensor, "__matmul__", selecting("matmul", _operator))  # noqa: B010
+setattr(SymbolicTensor, "__rmatmul__", selecting("matmul", _reflected))  # noqa: B010
 
 
 def _of_ranks(name: str, spec: str, *operands: Any) -> Tensor:

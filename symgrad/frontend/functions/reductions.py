@@ -301,7 +301,7 @@ def argmin(input: Any, dim: int | None = None, keepdim: bool = False) -> Tensor:
 def _truth_of_selected(op: str, input: SelectedTensor, dim: Any) -> Tensor:
     """Of all that a mask selects; what it leaves out changes nothing."""
     if dim is not None:
-        raise UnsupportedOpError(f"{op} of what a mask selects takes no axes", location=here())
+        raise input.unshaped()
     session, mask, found = current(), input.whole_mask, as_bool(input.whole)
     if op == "any":
         return fresh(reduce("any", session.apply("logical_and", mask, found), None))

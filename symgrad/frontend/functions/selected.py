@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from symgrad.errors import UnsupportedOpError
 from symgrad.frontend.caller import here
 from symgrad.frontend.functions.arithmetic import div, sub
 from symgrad.frontend.functions.mathematics import square
@@ -89,11 +88,11 @@ def _of_all(name: str, source: SelectedTensor, given: dict[str, Any]) -> Any:
 
 def _extreme(name: str, source: SelectedTensor, axes: tuple[int, ...]) -> Tensor:
     """The greatest or least of what is selected; of nothing, there is none."""
+    if not source.dtype.is_float or source.is_counted:
+        raise depends(source)
     known = questions()
     if known is not None:
         known.assume(f"the mask of whose elements the {_WORDS[name]} is taken selects one", here())
-    if not source.dtype.is_float:
-        raise UnsupportedOpError(f"{name} of integers that a mask selects", location=here())
     return fresh(current().apply(name, source.or_else(_EMPTY[name]), axes=axes))
 
 

@@ -89,9 +89,10 @@ def masked_scatter(input: Any, mask: Tensor, source: Any) -> Tensor:
     if isinstance(given, SelectedTensor) and given.whole.rank == given.mask.rank:
         if given.mask is chosen and chosen.shape == node.shape:
             return fresh(session.apply("where", given.mask, given.whole, node))
-        raise UnsupportedOpError(
-            "masked_scatter takes what the same mask selects, or a whole tensor", location=here()
-        )
+        raise SelectedShapeError(
+            "masked_scatter takes what the same mask selects, or a whole tensor", location=here(),
+            **given.size_to_know(),
+        )  # fmt: skip
     total, there = product(node.shape), product(given.node.shape)
     if not session.facts.decide(there, ">=", total):
         raise UnsupportedOpError(
@@ -180,10 +181,10 @@ def added_at_column(tensor: Tensor, axis: int, places: SelectedTensor, given: An
     return fresh(current().apply("add", tensor.node, current().expand(total, tensor.node.shape)))
 
 
-def _not_places(places: SelectedTensor) -> UnsupportedOpError:
-    return UnsupportedOpError(
+def _not_places(places: SelectedTensor) -> SelectedShapeError:
+    return SelectedShapeError(
         "the index depends on values in a way that is no mask", location=here(),
-        number=places.size_to_know(),
+        **places.size_to_know(),
         hint="x[mask], and x[mask.nonzero(as_tuple=True)], select by a mask; for anything else "
         "keep the whole tensor and choose with sg.where",
     )  # fmt: skip
@@ -200,7 +201,7 @@ def depends(source: SelectedTensor) -> SelectedShapeError:
     """The error for what needs to know how many elements a mask selects."""
     return SelectedShapeError(
         "the number of elements that a mask selects depends on values", location=here(),
-        number=source.size_to_know(),
+        **source.size_to_know(),
         hint="x[mask] can be summed over them, and assigned under the same mask",
     )  # fmt: skip
 
@@ -400,9 +401,7 @@ def _numel(source: SelectedTensor) -> Any:
 
 def _leading(source: SelectedTensor, wanted: str) -> Any:
     """The size of the first axis.  Raises UnsupportedOpError where it is theirs."""
-    if source.start == 0:
-        raise depends(source)
-    return as_size(source.whole.shape[0])
+    return as_size((source.whole if source.start else source.packed().node).shape[0])
 
 
 setattr(SelectedTensor, "_leading", _leading)  # noqa: B010

@@ -99,6 +99,8 @@ def _ranked(nodes: Iterable[Node]) -> list[Condition]:
     found: dict[Condition, None] = {}
     for node in nodes:
         if node.op == "rank" and node.args[0].dtype.is_float:
+            if node.shape[node.attributes["axis"]].constant in (0, 1):
+                continue
             try:
                 said = spelled(node.args[0])
             except NoSpelling:
