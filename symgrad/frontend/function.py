@@ -31,6 +31,7 @@ from symgrad.frontend.guests import Guest, taken
 from symgrad.frontend.questions import note_limit, observed, questions
 from symgrad.frontend.session import Session, active
 from symgrad.frontend.sizes import Shape, SymFloat
+from symgrad.frontend.sparse import SparseTensor
 from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import GIVEN, SelectedTensor, SymbolicTensor, own_names
 from symgrad.frontend.unsupported import missing_op
@@ -256,6 +257,8 @@ def kept_tensors(ctx: Context) -> list[SymbolicTensor]:
         for value in todo:
             if isinstance(value, ComplexTensor):
                 inner.append(value.pairs)
+            elif isinstance(value, SparseTensor):
+                inner.extend((value.places, value.elements))
             elif isinstance(value, SymbolicTensor):
                 if not any(value is known for known in found):
                     found.append(value)

@@ -38,6 +38,7 @@ from symgrad.interop.torch import (
     memory,
     overlaps,
     refused,
+    sparse,
     strided,
 )
 from symgrad.interop.torch.constants import (
@@ -94,6 +95,8 @@ def call(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     args, kwargs = in_new_order(name, args, kwargs, method=_is_method(func))
     values = list(leaves((*args, *kwargs.values())))
     traced = any(map(is_traced, values))
+    if traced and sparse.concerns(name, values):
+        return sparse.call(name, args, kwargs)
     _check_written(name, args, kwargs, traced=traced)
     note_device(name, values)
     any_complex = complexes.concerns("", values)
@@ -106,10 +109,7 @@ def call(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         )
         if found is not None:
             return outward(found)
-    if name in RANDOM:
-        raise limit(f"{name} draws random numbers", "draw outside, and pass the draw as an input")
-    if name in _UNINITIALISED:
-        raise missing(f"torch.{name}")
+    _check_known(name)
     if not traced and (name not in FACTORIES or (of_complex and not complexes.is_known(name))):
         return _natively(func, name, args, kwargs)
     out = kwargs.get("out")
@@ -127,6 +127,14 @@ def call(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     if traced and name not in _METHODS:
         refused.check(func, name, args, kwargs)
     return outward(found, name)
+
+
+def _check_known(name: str) -> None:
+    """Raises UnsupportedOpError for what gives other values in each call."""
+    if name in RANDOM:
+        raise limit(f"{name} draws random numbers", "draw outside, and pass the draw as an input")
+    if name in _UNINITIALISED:
+        raise missing(f"torch.{name}")
 
 
 def _check_arguments(

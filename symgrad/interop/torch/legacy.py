@@ -18,6 +18,7 @@ import torch
 from symgrad.frontend.session import active
 from symgrad.frontend.sizes import Shape, SymInt
 from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.interop.torch import sparse
 from symgrad.interop.torch.calls import limit
 from symgrad.interop.torch.constants import is_traced, leaves
 from symgrad.interop.torch.dtypes import told
@@ -45,6 +46,8 @@ class _OfDtype:
         original = self.symgrad_original
         session = active()
         if getattr(session and session.guest, "library", "") == "torch" and not kwargs:
+            if original.is_sparse and len(args) == 3 and any(map(is_traced, args)):
+                return sparse.made_of_dtype(original, args)
             made = _made(args, original.dtype)
             if made is not None:
                 return made
@@ -94,7 +97,7 @@ def replacements() -> tuple[tuple[Any, str, Any], ...]:
     """Where such a class is, its name there, what stands in its place."""
     return tuple(
         (module, name, stand_in(value))
-        for module in (torch, torch.cuda)
+        for module in (torch, torch.cuda, torch.sparse, torch.cuda.sparse)
         for name, value in list(vars(module).items())
         if type(value) is _KIND
     )

@@ -27,9 +27,19 @@ from symgrad.frontend.functions.casting import detach, item
 from symgrad.frontend.lift import as_tensor
 from symgrad.frontend.questions import note_limit, note_raised
 from symgrad.frontend.sizes import SymFloat, SymInt, computed
+from symgrad.frontend.sparse import SparseTensor
 from symgrad.frontend.tensor import FIELDS, Hidden, SymbolicTensor, own_names
 from symgrad.frontend.unsupported import missing_op
-from symgrad.interop.torch import accepted, beneath, calls, complexes, memory, overlaps, refused
+from symgrad.interop.torch import (
+    accepted,
+    beneath,
+    calls,
+    complexes,
+    memory,
+    overlaps,
+    refused,
+    sparse,
+)
 from symgrad.interop.torch.constants import inward, leaves, plain_value
 from symgrad.interop.torch.dtypes import complex_of, theirs, told
 from symgrad.interop.torch.numbers import SizeNode
@@ -275,6 +285,8 @@ def _operand_taking(method: Callable[..., Any], name: str) -> Callable[..., Any]
 
     @functools.wraps(method)
     def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(self, SparseTensor) and native is not None:
+            return sparse.call(name, (self, *args), kwargs)
         if complexes.concerns("", leaves((*args, *kwargs.values()))):
             return calls.call(getattr(torch.Tensor, name, method), (self, *args), kwargs)
         every, kwargs = in_new_order(name, (self, *args), kwargs, method=True)
