@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from symgrad.errors import ShapeError, UnsupportedOpError
 from symgrad.frontend.caller import here
+from symgrad.frontend.kinds import OperationTypeError, class_name
 from symgrad.frontend.lift import as_index
 from symgrad.frontend.questions import note_limit
 from symgrad.frontend.sizes import Shape, as_dim
@@ -143,8 +144,13 @@ def sparse_of(indices: Any, values: Any, size: Any) -> SparseTensor:
     """A sparse tensor.  Raises ShapeError, and UnsupportedOpError for what depends on values."""
     if not isinstance(indices, SymbolicTensor) or not isinstance(values, SymbolicTensor):
         raise refused("is made of what is no tensor")
-    if not isinstance(size, (tuple, list)):
+    if size is None:
         raise refused("is made without its sizes")
+    if not isinstance(size, (tuple, list)):
+        raise OperationTypeError(
+            f"sparse_coo_tensor(): argument 'size' must be tuple of ints, not {class_name(size)}",
+            location=here(),
+        )
     extent = [as_dim(one) for one in size]
     places, number = indices.node, len(extent)
     as_index(places)
