@@ -110,3 +110,29 @@ def test_a_slip_is_found_where_it_is() -> None:
     assert point is not None
     found = np.array(point.inputs["x"])
     assert (found == found.T).all()
+
+
+class Root(FUNCTION):
+    """The root of a matrix; its gradient solves an equation, as along symmetric changes."""
+
+    scale = 1
+
+    @staticmethod
+    def forward(ctx: Any, a: Any) -> Any:
+        w, v = torch.linalg.eigh(a)
+        ctx.save_for_backward(w.sqrt(), v)
+        return v @ torch.diag_embed(w.sqrt()) @ v.mT
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        w, v = ctx.saved_tensors
+        kernel = cls.scale / (w.unsqueeze(-1) + w.unsqueeze(-2))
+        return v @ (kernel * (v.mT @ g @ v)) @ v.mT
+
+
+def test_along_symmetric_changes_what_is_not_decided_is_not_refuted() -> None:
+    def judged(cls: Any) -> str:
+        return str(sg.verify(cls, "n n", assume={"a": "symmetric"}, suggest=False).verdict)
+
+    assert judged(Root) == "UNDECIDED"
+    assert judged(type("Twice", (Root,), {"scale": 2})) == "REFUTED"

@@ -58,7 +58,10 @@ def _symmetric_part(graph: Graph, node: Node) -> Node:
 
 
 def judge_declared(subject: Subject, **given: Any) -> dict[str, Judgement]:
-    """``judge``; a refuted gradient by a matrix declared symmetric is judged along such changes."""
+    """``judge``; a refuted gradient by a matrix declared symmetric is judged along such changes.
+
+    Where these neither prove nor refute it, it is undecided: no other change of it occurs.
+    """
     found = judge(subject, **given)
     for name, one in found.items():
         if one.verdict is Verdict.REFUTED and is_declared(subject.assumptions, name):
@@ -68,6 +71,10 @@ def judge_declared(subject: Subject, **given: Any) -> dict[str, Judgement]:
                     conditions = (*judged.conditions, changes(name))
                     found[name] = replace(judged, conditions=conditions, along=other)
                     break
+            else:
+                if judged.verdict is not Verdict.REFUTED:
+                    reason = f"along {changes(name).text}: {judged.reason}"
+                    found[name] = replace(judged, reason=reason)
     return found
 
 
