@@ -27,6 +27,7 @@ import numpy as np
 
 from symgrad.budgets import REPLAY_MEMORY, REPLAY_REST, REPLAY_SECONDS, REPLAY_WAIT
 from symgrad.children import POSSIBLE, ChildEnded, in_child
+from symgrad.deadline import TimeUp
 from symgrad.errors import SymgradError
 from symgrad.frontend.evidence import parameters
 from symgrad.frontend.function import surrogate_of
@@ -41,6 +42,7 @@ from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import ancestors
 from symgrad.ir.types import TensorType
 from symgrad.passes.evaluate import evaluate
+from symgrad.proof.oracle.refute import counterexample_at
 from symgrad.proof.oracle.sizes import sought
 from symgrad.proof.report.records import (
     CounterexampleReport,
@@ -50,6 +52,7 @@ from symgrad.proof.report.records import (
     Report,
 )
 from symgrad.proof.report.verdict import Verdict
+from symgrad.proof.words.snippet import counterexample_report
 
 _BAD_FORK = "fork-based multiprocessing"
 """What torch's autograd says in a fork of a process whose own threads it has started."""
@@ -97,8 +100,11 @@ def replayed(request: Request, graphs: FunctionGraphs, report: Report) -> Report
             return Replayed(None, f"not run in {guest.library}: {said}")
         return _told(point, found, guest.library)
 
+    def elsewhere(one: InputReport) -> InputReport | None:
+        return _refuted_elsewhere(request, graphs, report, one, original)
+
     inputs = {
-        name: _input(_ran(one, runs[name], guest.library), run, guest.library)
+        name: _input(_ran(one, runs[name], guest.library), run, elsewhere, guest.library)
         for name, one in report.inputs.items()
     }
     protocol = tuple(_finding(one, run) for one in report.protocol)
@@ -361,7 +367,7 @@ def _not_run(report: Report, why: str) -> Report:
     return replace(report, inputs=inputs)
 
 
-def _input(one: InputReport, run: Any, library: str) -> InputReport:
+def _input(one: InputReport, run: Any, elsewhere: Any, library: str) -> InputReport:
     if one.verdict <= Verdict.UNDECIDED:
         return one
     if one.counterexample is None:
@@ -372,11 +378,47 @@ def _input(one: InputReport, run: Any, library: str) -> InputReport:
     found = run(one.counterexample)
     if found:
         return replace(one, replayed=found)
+    other: InputReport | None = elsewhere(one) if found.confirmed is False else None
+    if other is not None:
+        return other
     said = f"the trace of the Function is refuted at a point at which {library} does not confirm it"
     return replace(
         one, verdict=Verdict.UNDECIDED, reason=said, surrogate="", replayed=found, suggestion=None,
         diagnosis=(), derived=None,
     )  # fmt: skip
+
+
+def _refuted_elsewhere(
+    request: Request, graphs: FunctionGraphs, report: Report, one: InputReport, original: Any
+) -> InputReport | None:
+    """The same with a counterexample of other sizes that the library confirms; None for none.
+
+    What is right at a point of few elements may be so by a symmetry that larger ones do not have.
+    """
+    guest: Any = request.cls.symgrad_guest
+    formulas, shown = report.details.get("formulas"), one.counterexample
+    case = None if shown is None else _case_of(graphs, shown)
+    if guest.spawns or formulas is None or case is None:
+        return None
+    subject = formulas.subjects[graphs.cases.index(case)]
+    if one.name not in subject.gradients:
+        return None
+    with suppress(TimeUp):
+        for sizes in islice(subject.sampler.size_choices(), _OTHER_POINTS):
+            at = subject.draw(sizes, _GENERIC)
+            found = None if at is None else counterexample_at(subject, one.name, at.point)
+            if found is None:
+                continue
+            point = counterexample_report(
+                subject, found, f"grad_{found.element}", case.conditions, case.aliases,
+                case.cotangents,
+            )  # fmt: skip
+            call = call_at(request, graphs, point)
+            run = None if call is None else _answer(guest, original, call, request.function)
+            told = None if run is None else _told(point, run, guest.library)
+            if told:
+                return replace(one, counterexample=point, replayed=told)
+    return None
 
 
 def _finding(one: Finding, run: Any) -> Finding:

@@ -136,3 +136,25 @@ def test_along_symmetric_changes_what_is_not_decided_is_not_refuted() -> None:
 
     assert judged(Root) == "UNDECIDED"
     assert judged(type("Twice", (Root,), {"scale": 2})) == "REFUTED"
+
+
+class Values(FUNCTION):
+    @staticmethod
+    def forward(ctx: Any, a: Any) -> Any:
+        w, v = torch.linalg.eigh(a)
+        ctx.save_for_backward(v)
+        return w
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (v,) = ctx.saved_tensors
+        return v.mT @ torch.diag_embed(g) @ v
+
+
+def test_where_torch_is_right_at_a_small_point_others_are_run() -> None:
+    """Of two rows, the vectors that torch returns are a symmetric matrix."""
+    found = sg.verify(Values, "n n", suggest=False).inputs["a"]
+    assert found.verdict == "REFUTED"
+    assert found.counterexample is not None
+    assert found.counterexample.sizes["n"] > 2
+    assert found.replayed

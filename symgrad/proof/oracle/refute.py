@@ -185,18 +185,18 @@ def _found(
     subject: Subject, name: str, points: Sequence[Point], taken: Callable[[Point], bool]
 ) -> Iterator[Counterexample]:
     for point in filter(taken, _simple_points(subject)):
-        found = _counterexample(subject, name, point)
+        found = counterexample_at(subject, name, point)
         if found is not None:
             yield found
     points = [*filter(taken, points)]
     for exactly in (False, True):
         for point in points[:4] if exactly else points:
-            found = _counterexample(subject, name, point, exactly=exactly)
+            found = counterexample_at(subject, name, point, exactly=exactly)
             if found is not None:
                 yield _simplified(subject, found)
 
 
-def _counterexample(
+def counterexample_at(
     subject: Subject, name: str, point: Point, *, exactly: bool = False
 ) -> Counterexample | None:
     """The first wrong element of a gradient at a point; ``exactly``: also one that looks right."""
