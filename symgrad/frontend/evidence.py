@@ -731,6 +731,9 @@ class _Uses:
         )
         behind = [one.value if isinstance(one, ast.Starred) else one for one in node.args]
         behind = behind[1:] if of_module else behind
+        if name in _SPARSE and len(node.args) > 2:
+            named = zip(map(_own_name, node.args), ("indices", "", "sizes"), strict=False)
+            self.kinds |= {own: kind for own, kind in named if own and kind}
         own = _own_name(behind[0]) if behind else ""
         if not own:
             return
@@ -754,6 +757,8 @@ def _compared(node: ast.expr) -> set[str]:
 
 _NORMS = ("layer_norm", "native_layer_norm", "rms_norm")
 """What takes the sizes of the last axes behind the tensor."""
+_SPARSE = ("sparse_coo_tensor", "FloatTensor", "DoubleTensor")
+"""What makes sparse tensors of indices, values and sizes."""
 _TENSOR_MODULES = ("torch", "F", "sg", "nn", "functional", "th")
 _KEEPING = ("Size", "device", "tensor", "full", "arange", "zeros", "ones", "empty", "finfo")
 """Functions of these modules that take numbers first."""

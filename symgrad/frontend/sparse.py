@@ -128,6 +128,11 @@ class SparseTensor(SymbolicTensor):
         """The product with a dense tensor, which is dense."""
         if isinstance(other, SparseTensor):
             raise refused("is multiplied with another one")
+        if len(self.extent) != 2:
+            raise ShapeError(
+                f"a sparse tensor of {len(self.extent)} axes is multiplied, which is no matrix",
+                location=here(),
+            )  # fmt: skip
         found: SymbolicTensor = functions.matmul(self.dense, other)
         return found
 

@@ -138,3 +138,9 @@ def test_the_values_share_memory() -> None:
 def test_what_is_not_traced_says_so(product: str) -> None:
     with pytest.raises(SymgradError, match="a sparse tensor"):
         sg.verify(multiplied(product), "i64[2 k]", "k", "n m", suggest=False)
+
+
+def test_indices_and_sizes_are_found() -> None:
+    report = sg.verify(Flattened, suggest=False)
+    assert report.verdict is sg.PROVED, str(report)
+    assert "i64 indices[2, n], values[n], shape = (2, 3), b[3, m]" in str(report)
