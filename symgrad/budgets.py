@@ -366,12 +366,20 @@ MOST_OPTIONAL = 3
 """Optional tensors of which every subset is judged: 8 verdicts, each as long as the first."""
 MOST_RANKS_APART = 4
 """Numbers of batch axes that a program may treat by themselves."""
-SHAPE_TRIALS = 1200
-"""Calls of forward, at most, to find shapes."""
+FIRST_SHAPE_TRIALS, SHAPE_TRIALS = 100, 1200
+"""Calls of forward to find shapes, before the class itself is run, and at most."""
 TRIALS_AFTER_A_TRACE = 150
 """Trials after the first shapes that forward accepts, when there is something to be better."""
 TRIAL_CASES = 6
 """Cases of sizes in a trial; where nothing is found with so few, the first trials get more."""
+ATTEMPT_SECONDS, MOST_ATTEMPTS = 3.0, 6000
+"""Of processor time, for shapes that are found by running the class; how many calls are made."""
+ATTEMPTS_AFTER_ONE = 1500
+"""Of these, for shapes that are better than the first that fit."""
+ATTEMPT_STEPS = 30_000
+"""Steps of Python's in one of these calls."""
+ATTEMPT_MEMORY, ATTEMPT_WAIT = 1 << 30, 60.0
+"""Bytes that they may take beside what the process has; seconds that they are waited for."""
 SHAPE_STEPS = 16
 """Times that sizes of one trial are changed as errors say."""
 OTHER_NUMBERS_SHARE = 0.5

@@ -22,13 +22,13 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-import textwrap
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
 from symgrad.frontend.function import Function, class_of, method_sources, raw_method
+from symgrad.frontend.source_text import source_text
 
 AnyFunction = type[Function] | Function
 Evidence = str | int | tuple[str, ...]
@@ -84,7 +84,7 @@ def _taken_apart(forward: Callable[..., Any], name: str) -> tuple[str, ...]:
     What it gives the rest of them comes next: ``x, *rest = args`` and ``w, eps = rest``.
     """
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(forward)))
+        tree = ast.parse(source_text(forward))
     except (OSError, TypeError, SyntaxError):
         return ()
     found: list[str] = []

@@ -15,7 +15,6 @@ import functools
 import inspect
 import linecache
 import re
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
@@ -31,6 +30,7 @@ from symgrad.frontend.guests import Guest, taken
 from symgrad.frontend.questions import note_limit, observed, questions
 from symgrad.frontend.session import Session, active
 from symgrad.frontend.sizes import Shape, SymFloat
+from symgrad.frontend.source_text import dedented, source_text
 from symgrad.frontend.sparse import SparseTensor
 from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import GIVEN, SelectedTensor, SymbolicTensor, own_names
@@ -712,7 +712,7 @@ def method_sources(found: type[Function]) -> str:
 @functools.lru_cache(maxsize=512)
 def _source(plain: Callable[..., Any], read: tuple[Any, ...]) -> str:
     """The text of a method; ``read``: which state of its file.  Raises OSError, TypeError."""
-    return textwrap.dedent(inspect.getsource(plain))
+    return source_text(plain)
 
 
 def returns_of(found: type[Function], name: str) -> Location | None:
@@ -722,7 +722,7 @@ def returns_of(found: type[Function], name: str) -> Location | None:
         return None
     with suppress(OSError, TypeError, SyntaxError):
         lines, first = inspect.getsourcelines(code)
-        (method,) = ast.parse(textwrap.dedent("".join(lines))).body
+        (method,) = ast.parse(dedented("".join(lines))).body
         todo, last = [*ast.iter_child_nodes(method)], 0
         while todo:
             node = todo.pop()

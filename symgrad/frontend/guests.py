@@ -71,6 +71,29 @@ class Measured:
     dtype: str
 
 
+class Sized(NamedTuple):
+    """A tensor that an attempted call is given: of some sizes, with any values.
+
+    ``dtype``: its name; ``float`` for the default one.
+    """
+
+    sizes: tuple[int, ...]
+    dtype: str
+
+
+class Reached(NamedTuple):
+    """How far an attempted call comes.
+
+    ``stage``: 0 where forward raises, 1 where backward does, 2 where both run.  ``steps``: how many
+    steps of the class's own code were made, each counted once.  ``gradients``: their sizes, by the
+    names of arguments; None where backward returns none.
+    """
+
+    stage: int
+    steps: int
+    gradients: Mapping[str, tuple[int, ...] | None]
+
+
 class Guest(Protocol):
     """A library whose tensors the program knows, while one of its Functions is traced.
 
@@ -140,6 +163,10 @@ class Guest(Protocol):
 
     def measured_all(self, original: Any, calls: Sequence[Call]) -> list[Measured | str]:
         """What real calls give, each, or why nothing is known of it."""
+        ...
+
+    def attempts(self, original: Any) -> Any:
+        """What makes calls of the class itself and tells how far each comes: ``reached``."""
         ...
 
     def completed(self, request: Any, report: Any, rank: int | None) -> Any:

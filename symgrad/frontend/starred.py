@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import ast
 import inspect
-import textwrap
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from symgrad.errors import SpecError
 from symgrad.frontend.evidence import AnyFunction, Kind, as_written, parameters
 from symgrad.frontend.function import raw_method
+from symgrad.frontend.source_text import source_text
 
 
 class Starred(NamedTuple):
@@ -70,7 +70,7 @@ def is_one_of(name: str, starred: str) -> bool:
 def _tree(function: AnyFunction, method: str) -> ast.AST:
     try:
         plain, _ = raw_method(function, method)
-        tree = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(plain))))
+        tree = ast.parse(source_text(inspect.unwrap(plain)))
     except (OSError, TypeError, SyntaxError, SpecError):
         return ast.Module([], [])
     return tree.body[0]

@@ -14,11 +14,12 @@ from __future__ import annotations
 import ast
 import dis
 import inspect
-import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from types import CodeType, TracebackType
+
+from symgrad.frontend.source_text import source_text
 
 _Def = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -84,7 +85,7 @@ def _place(trace: TracebackType, outer: _Place | None, before: Iterable[_Place])
 def _function(code: CodeType) -> _Def | None:
     """What defines it, with the numbers of its lines; None where it is not found."""
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(code)))
+        tree = ast.parse(source_text(code))
     except (OSError, TypeError, SyntaxError):
         return None
     found = tree.body[0]

@@ -19,6 +19,7 @@ from symgrad.frontend.tensor import SelectedShapeError
 from symgrad.ir.dim import Dim, Size
 from symgrad.ir.dtype import bool_, int64
 from symgrad.ir.function import FunctionGraphs, SizeCondition
+from symgrad.shapes.by_running import run_shapes
 from symgrad.shapes.candidates import INDICES, Candidate
 from symgrad.shapes.found import request_of
 from symgrad.shapes.outcomes import compared_labels, fits_backward, problem_of, single_axes
@@ -52,7 +53,10 @@ def near_shapes(search: Search, found: Trial) -> Request | None:
     What is compared by ``==`` alone is an integer there, such as a class; integers that forward
     takes as a mask as well are one.
     """
-    other = _with_numbers(search, found) if found.fits else _nearest(search, found)
+    if found.fits:
+        other = _with_numbers(search, found)
+    else:
+        other = _nearest(search, found) or _by_running(search, found)
     other = with_integers(search, other or found) or other or _with_mask(search, found)
     if other is None:
         return None
@@ -69,6 +73,24 @@ def _with_numbers(search: Search, found: Trial) -> Trial | None:
     )
     other = None if chosen == found.chosen else attempt(search, chosen)
     return None if other is None or other.hidden or not other.fits else other
+
+
+def _by_running(search: Search, found: Trial) -> Trial | None:
+    """Shapes for which the class itself runs, if they hide no more than those that were found.
+
+    With fewer axes in all of them, a sum over a wrong axis might not show.
+    """
+    other = run_shapes(search, found)
+    if other is None or other.failing or _most_axes(other) < _most_axes(found):
+        return None
+    own, its = search.trace(found)[0], search.trace(other)[0]
+    is_hidden = own is None or its is None or single_axes(its) > single_axes(own)
+    return None if is_hidden else other
+
+
+def _most_axes(trial: Trial) -> int:
+    """The axes of the tensor of floats that has the most."""
+    return max(one.rank or 0 for one in trial.chosen if is_float(one))
 
 
 def _nearest(search: Search, found: Trial) -> Trial | None:

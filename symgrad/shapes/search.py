@@ -18,12 +18,13 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
-from symgrad.budgets import SHAPE_TRIALS, TRIAL_CASES
+from symgrad.budgets import FIRST_SHAPE_TRIALS, SHAPE_TRIALS, TRIAL_CASES
 from symgrad.frontend.evidence import AnyFunction, counts_axes
 from symgrad.frontend.opened import with_lists_opened
 from symgrad.frontend.plain import as_unstated
 from symgrad.frontend.request import Request, check_stated
 from symgrad.shapes.beside import as_integers, with_more_passed, with_one_more, with_tensors
+from symgrad.shapes.by_running import run_shapes
 from symgrad.shapes.fitting import (
     as_returned,
     near_shapes,
@@ -66,7 +67,9 @@ def _best(search: Search) -> Request:
     """The cheapest combination of those that forward accepts."""
     refuse_functions(search)
     refuse_lists(search)
-    found = cheapest(search, SHAPE_TRIALS)
+    found = cheapest(search, FIRST_SHAPE_TRIALS)
+    if found is None:
+        found = run_shapes(search, None) or cheapest(search, SHAPE_TRIALS)
     if found is None and search.many_cases is not None:
         search.most_cases = 10 * TRIAL_CASES
         found = cheapest(search, search.trials + 16)

@@ -95,14 +95,24 @@ def attempt(
     free, (trial, graphs) = trial, _tied(search, trial, graphs)
     if not wanted <= having_gradients(graphs) or _wants_items(search, trial, graphs):
         return None
+    return weighed(search, trial, graphs, free)
+
+
+def weighed(
+    search: Search, trial: Trial, graphs: FunctionGraphs, free: Trial | None = None
+) -> Trial:  # fmt: skip
+    """The trial, accepted, with what backward makes of it.
+
+    ``free``: the same before an index got as many rows as what it is an index of.
+    """
     with_gradient = having_gradients(graphs)
     number = any(
         one.rank == 0 and not one.constant and unknown.name in with_gradient
-        for unknown, one in zip(search.unknowns, chosen, strict=True)
+        for unknown, one in search.rows(trial)
     )
     raising = any(case.problem is not None for case in graphs.cases)
     # beside integers alone, outputs have no derivative: nothing that is wrong would show
-    flat = any(one.dtype for one in chosen) and inputs_read(graphs).isdisjoint(
+    flat = any(one.dtype for one in trial.chosen) and inputs_read(graphs).isdisjoint(
         graphs.differentiable
     )
     # torch raises an error where a gradient has fewer elements than its argument
@@ -113,7 +123,7 @@ def attempt(
         trial, failing=price_of_failing(graphs), raising=raising, hidden=hidden, fits=fits,
         summed=summed_tensors(graphs),
     )  # fmt: skip
-    search.untied[found.chosen, found.specs] = free
+    search.untied[found.chosen, found.specs] = free or trial
     search.accepted.append(found)
     return found
 

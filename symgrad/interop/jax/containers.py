@@ -13,7 +13,6 @@ import ast
 import dataclasses
 import inspect
 import re
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +20,7 @@ from typing import Any
 import jax
 
 from symgrad.errors import SpecError
+from symgrad.frontend.source_text import source_text
 from symgrad.frontend.spec import TensorSpec
 
 flatten = jax.tree_util.tree_flatten
@@ -285,7 +285,7 @@ def _read(function: Any, known: Mapping[str, _Parts], depth: int) -> None:
     """Note what a function asks of values, those of its own names and of what it calls."""
     plain = inspect.unwrap(function)
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(plain)))
+        tree = ast.parse(source_text(plain))
     except (OSError, TypeError, SyntaxError, ValueError):
         return
     defined = [one for one in ast.walk(tree) if isinstance(one, (ast.FunctionDef, ast.Lambda))]

@@ -28,6 +28,7 @@ from symgrad.frontend.questions import questions
 from symgrad.frontend.request import Request
 from symgrad.frontend.session import Session, active
 from symgrad.interop.torch import calls, legacy
+from symgrad.interop.torch.attempts import Attempts
 from symgrad.interop.torch.constants import inward
 from symgrad.interop.torch.dtypes import ours
 from symgrad.interop.torch.measuring import measured, uncompiled
@@ -121,6 +122,10 @@ class TorchGuest:
     def measured_all(self, original: Any, calls: Sequence[Call]) -> list[Measured | str]:
         """No calls at once: each is made in a fork."""
         raise NotImplementedError
+
+    def attempts(self, original: Any) -> Attempts:
+        """What makes calls of the class on tensors of some sizes."""
+        return Attempts(original)
 
     def completed(self, request: Request, report: Any, rank: int | None) -> Any:
         """The report: backward is all there is to judge.  A surrogate is said in torch's names."""
