@@ -119,6 +119,10 @@ class JaxGuest:
         """What forward or backward returned."""
         return value
 
+    def attempts(self, original: Any) -> Any:
+        """None of its Functions is run to find shapes: every call is made by another program."""
+        raise NotImplementedError
+
     def completed(self, request: Request, report: Any, rank: int | None) -> Any:
         """The report, with whether ``fwd`` returns what ``fun`` returns."""
         from symgrad.interop.jax.agreement import completed
