@@ -99,7 +99,10 @@ def for_all_values(
     others = [way for way in ways if way is not taken and not way.raises]
     apart = [way for way in others if way.case is None or not same(taken.case, way)]
     one = joined(taken.case, ways) if joins and apart else None
-    for way in () if one else apart:
+    failing = next((way for way in apart if way.case and way.case.problem), None)
+    if one is None and failing is not None and taken.choices:
+        found += [Asked("backward fails for another answer to this", taken.choices[0].location)]
+    for way in () if one or failing else apart:
         found += _differing(taken, way, first=way is ways[0])
     case = _together(one or taken.case, [way.case for way in ways if way.case and not way.raises])
     demanded = _demanded(one or taken.case, ways, loop)

@@ -526,9 +526,11 @@ class SymbolicTensor(_Held):
         value = known_truth(self.node)
         if value is not None:
             return value
+        session = active()
+        if session is not None and session.guest is not None:
+            self._check_single(session)
         if self.node.dtype == bool_ and asserted(self.node):
             return True
-        session = active()
         answer = None if session is None else answered(session, self.node, self._no_truth)
         if answer is not None:
             return answer
@@ -543,6 +545,13 @@ class SymbolicTensor(_Held):
         if chosen is None:
             raise self._no_truth()
         return chosen == wanted
+
+    def _check_single(self, session: Session) -> None:
+        """Raises ShapeError for several elements, of which the library takes no truth value."""
+        if not session.truth(product(self.node.shape), "==", 1):
+            raise ShapeError(
+                "Boolean value of Tensor with more than one value is ambiguous", location=here()
+            )
 
     def _truth(self) -> Node:
         """Whether its one element is not 0."""
