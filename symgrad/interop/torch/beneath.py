@@ -52,9 +52,10 @@ class _Mode(TorchDispatchMode):
 
 def taken_apart(func: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """What torch makes of a function.  Raises MissingOperationError."""
+    numbers = _with_numbers(func, args, kwargs)
     try:
         with torch._C.DisableTorchFunction(), _Mode():
-            result = func(*args, **kwargs)
+            result = call(func.default, numbers, {}) if numbers else func(*args, **kwargs)
     except MissingOperationError as error:
         raise _missing(func, name) from error
     except SymgradError as error:
@@ -69,6 +70,27 @@ def taken_apart(func: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, 
         if isinstance(one, SymbolicTensor):
             one.lies_anyhow()  # as torch's own kernel leaves it
     return result
+
+
+def _with_numbers(
+    func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> list[Any] | None:  # fmt: skip
+    """The arguments of a normalization of ATen, tensors of one element as the numbers it takes.
+
+    None for other functions, and where none of them is one; torch's parser reads their memory.
+    """
+    name = getattr(func, "__name__", "")
+    if not isinstance(func, torch._ops.OpOverloadPacket) or name not in _NORMALIZING:
+        return None
+    found, any_number = [], False
+    for place, one in enumerate(func.default._schema.arguments):
+        value = args[place] if place < len(args) else kwargs.get(one.name, one.default_value)
+        if str(one.type) in ("float", "number") and isinstance(value, SymbolicTensor):
+            if value.ndim:
+                return None
+            value, any_number = value.item(), True
+        found.append(inward(value))
+    return found if any_number else None
 
 
 def _missing(func: Any, name: str) -> SymgradError:
@@ -321,6 +343,9 @@ UNLIKE = frozenset(
      "soft_margin_loss", "pad", "normalize", "gelu_backward", "embedding")
 )  # fmt: skip
 """Operations of which ATen has others of the same name, with other arguments."""
+
+
+_NORMALIZING = ("native_layer_norm", "native_batch_norm")
 
 
 def own(name: str) -> Callable[..., Any] | None:

@@ -1,0 +1,45 @@
+"""ATen operations that are called directly, with numbers that nobody states."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import symgrad as sg  # noqa: E402
+
+pytestmark = pytest.mark.peers
+
+Function: Any = torch.autograd.Function
+
+
+class Normalized(Function):
+    """``native_layer_norm`` with any number for eps."""
+
+    factor = 1
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, weight: Any, bias: Any, eps: Any) -> Any:
+        size = [x.shape[-1]]
+        y, mean, rstd = torch.ops.aten.native_layer_norm(x, size, weight, bias, eps)
+        ctx.save_for_backward(x, weight, bias, mean, rstd)
+        return y
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        x, weight, bias, mean, rstd = ctx.saved_tensors
+        found = torch.ops.aten.native_layer_norm_backward(
+            cls.factor * g, x, [x.shape[-1]], mean, rstd, weight, bias, [True, True, True]
+        )
+        return (*found, None)
+
+
+def test_a_number_is_taken_where_the_schema_says_float() -> None:
+    shapes = "n m", "m", "m", ""
+    stated: dict[str, Any] = {"assume": {"eps": "constant"}, "suggest": False}
+    report = sg.verify(Normalized, *shapes, **stated)
+    assert report.verdict is sg.PROVED, str(report)
+    wrong = type("Wrong", (Normalized,), {"factor": 2})
+    assert sg.verify(wrong, *shapes, **stated).verdict is sg.REFUTED
