@@ -278,8 +278,9 @@ def _differing(taken: Way, way: Way, *, first: bool) -> Iterator[Asked]:
         one for one, other in zip(way.choices, taken.choices, strict=False)
         if one.holds is not other.holds
     )  # fmt: skip
-    if not apart.of_mask or (way.case and _types(way.case) != _types(taken.case)):
-        raise _refused(apart)
+    unlike = way.case is not None and _types(way.case) != _types(taken.case)
+    if not apart.of_mask or unlike:
+        raise _refused(apart, "other shapes or dtypes" if unlike else "")
     what = "it does something else where a mask selects nothing, and asks for that"
     yield Asked(what, apart.location)
 
@@ -288,10 +289,11 @@ def _types(case: FunctionCase | None) -> list[TensorType]:
     return [] if case is None else [node.type for node in case.outputs]
 
 
-def _refused(choice: Choice | None) -> ControlFlowError:
+def _refused(choice: Choice | None, unlike: str = "") -> ControlFlowError:
     return ControlFlowError(
         "Python cannot branch on a tensor here (if, while, and, or, not, assert): its value is "
-        "unknown during tracing, and both ways give results that differ",
+        "unknown during tracing, and both ways give results "
+        f"{f'of {unlike}' if unlike else 'that differ'}",
         location=choice and choice.location, hint="use torch.where(cond, a, b)",
     )  # fmt: skip
 

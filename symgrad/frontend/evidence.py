@@ -654,7 +654,9 @@ class _Uses:
             **dict.fromkeys(sorted(self.labels - self.tensors), "label"),
             **dict.fromkeys(sorted(self.shares - self.tensors), "share"),
             **self.kinds,
-        }
+            **{name: "axes of" for name, kind in self.kinds.items()
+               if kind == "items" and name in self.axes},
+        }  # fmt: skip
 
     def take(self, node: ast.AST) -> None:
         """One node."""

@@ -25,6 +25,7 @@ from symgrad.frontend.state import State
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.frontend.unknown import StateNumber, Watched, decide, raw_items, reading
 from symgrad.ir.dim import Atom, Dim, Size
+from symgrad.ir.dtype import DType
 from symgrad.ir.function import Asked, FunctionCase
 from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.rewrite import rewrite
@@ -184,12 +185,15 @@ def is_symbolic_key(key: Any) -> bool:
 
 
 def _is_plain_key(key: Any) -> bool:
-    """Is it sizes and constants, each size a symbol by itself?"""
+    """Is it sizes and constants, each size a symbol by itself?  Dtypes are such."""
     if isinstance(key, tuple):
         return all(map(_is_plain_key, key))
     if isinstance(key, SymInt):
         return isinstance(key.dim.atom, Size)
-    return type(key) in _PLAIN
+    session = active()
+    guest = None if session is None else session.guest
+    own = () if guest is None else map(type, guest.values)
+    return type(key) in (*_PLAIN, DType, *own)
 
 
 def _sizes_of_key(key: Any) -> Iterator[str]:

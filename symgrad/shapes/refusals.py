@@ -6,8 +6,10 @@ import inspect
 import itertools
 
 from symgrad.errors import (
+    ControlFlowError,
     EscapeError,
     Location,
+    ProtocolError,
     SpecError,
     SymgradError,
     UnsupportedOpError,
@@ -21,7 +23,7 @@ from symgrad.frontend.tensor import SelectedShapeError
 from symgrad.shapes.candidates import Unknown, list_of_tensors
 from symgrad.shapes.sizes import letters
 from symgrad.shapes.tracing import ENDING_ALIKE, Search
-from symgrad.shapes.trial import is_float
+from symgrad.shapes.trial import Trial, is_float
 
 
 def has_parts(
@@ -96,6 +98,16 @@ def refuse_functions(search: Search) -> None:
         )
 
 
+def refuse_branches(search: Search, found: Trial) -> None:
+    """Integers or a mask do not stand for what gets a gradient where it has to be branched on.
+
+    Raises the error of the branch.
+    """
+    errors = list(search.shapeless.values())
+    if found.hidden and errors and all(isinstance(one, ControlFlowError) for one in errors):
+        raise errors[0]
+
+
 def nothing_found(search: Search) -> SymgradError:
     """Why forward accepted none of the combinations."""
     cls = class_of(search.function)
@@ -126,7 +138,7 @@ def nothing_found(search: Search) -> SymgradError:
         return search.missing
     if len(search.shapeless) == 1:  # what fits ends there
         (error,) = search.shapeless.values()
-        if isinstance(error, UnsupportedOpError) and _is_last(search, error):
+        if isinstance(error, (ProtocolError, UnsupportedOpError)) and _is_last(search, error):
             return error
     wanted = [unknown.name for unknown in search.unknowns]
     settings = [one.name for one in search.unknowns if one.name in _SETTINGS]

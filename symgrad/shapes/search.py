@@ -36,7 +36,12 @@ from symgrad.shapes.found import marked, request_of
 from symgrad.shapes.other_shapes import at_other_ranks, at_other_shapes
 from symgrad.shapes.presences import with_presences
 from symgrad.shapes.reading import as_labels, as_read
-from symgrad.shapes.refusals import nothing_found, refuse_functions, refuse_lists
+from symgrad.shapes.refusals import (
+    nothing_found,
+    refuse_branches,
+    refuse_functions,
+    refuse_lists,
+)
 from symgrad.shapes.tracing import Search
 from symgrad.shapes.trial import Trial
 from symgrad.shapes.trying import cheapest
@@ -80,6 +85,7 @@ def _best(search: Search) -> Request:
             search, found = other, again
     if found is None:
         raise search.many_cases or nothing_found(search)
+    refuse_branches(search, found)
     refuse_values(search, found)
     if found.failing and search.guest is not None:
         found = as_returned(search, found)
