@@ -399,6 +399,11 @@ def counts_from_the_end(function: AnyFunction) -> bool:
     return any(axis < 0 for node in ast.walk(syntax_of(function)) for axis in _axes_in(node))
 
 
+def numbers_the_last(function: AnyFunction) -> bool:
+    """Does forward or backward count an axis from the last one by a number: ``sum(-1)``?"""
+    return any(axis < 0 for node in ast.walk(syntax_of(function)) for axis in _numbered_axes(node))
+
+
 def named_axes(function: AnyFunction) -> int:
     """As many axes as forward and backward name by numbers, and in indices: ``sum((0, 2, 3))``."""
     tree = syntax_of(function)
@@ -412,18 +417,22 @@ def named_axes(function: AnyFunction) -> int:
 
 def _axes_in(node: ast.AST) -> Iterator[int]:
     """The axes that an expression names by numbers; -1 for ``...``, which leaves them open."""
-    places: list[ast.expr] = []
     if getattr(node, "value", 0) is ... or getattr(node, "attr", "") in ("ndim", "mT", "mH", "dim"):
         yield -1
-    elif isinstance(node, ast.Subscript) and getattr(node.value, "attr", "") == "shape":
+    elif isinstance(node, ast.Call) and _called(node) == "flatten":
+        ends = [one for one in node.args if isinstance(one, ast.Constant)]
+        if len(ends) + len(node.keywords) < 2:  # to the last axis
+            yield -1
+    yield from _numbered_axes(node)
+
+
+def _numbered_axes(node: ast.AST) -> Iterator[int]:
+    places: list[ast.expr] = []
+    if isinstance(node, ast.Subscript) and getattr(node.value, "attr", "") == "shape":
         places = [node.slice]
     elif isinstance(node, ast.Call):
-        name = _called(node)
         places = [one.value for one in node.keywords if one.arg in ("dim", "axis", "dims")]
-        places += node.args if name in _ALONG_AXES else []
-        ends = [one for one in node.args if isinstance(one, ast.Constant)]
-        if name == "flatten" and len(ends) + len(node.keywords) < 2:  # to the last axis
-            yield -1
+        places += node.args if _called(node) in _ALONG_AXES else []
     for place in places:
         for one in place.elts if isinstance(place, (ast.Tuple, ast.List)) else [place]:
             try:

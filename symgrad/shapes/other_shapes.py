@@ -9,7 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 from symgrad.budgets import MOST_OTHER_SHAPES, SHAPE_STEPS
-from symgrad.frontend.evidence import MOST_UNPACKED, named_axes
+from symgrad.frontend.evidence import (
+    MOST_UNPACKED,
+    counts_axes,
+    named_axes,
+    numbers_the_last,
+)
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import int64
 from symgrad.shapes.candidates import RANKS, Candidate
@@ -44,7 +49,10 @@ def at_other_shapes(
     loose = [] if found.failing else _loosened(search, [found, *ranks])
     others = [(one, {"accident": _leaves_labels(search, found, one)}) for one in ranks]
     shapes: list[tuple[Trial, dict[str, Any]]] = [*others[:MOST_OTHER_SHAPES]]
-    special = [*_at_which_it_fails(search, found), *_with_more_indices(search, found)]
+    for one in _at_which_it_fails(search, found):
+        meant = _is_meant(search, found, one)
+        shapes.append((one, {"accident": not meant, "written": meant}))
+    special = [*_with_more_indices(search, found)]
     untied = search.untied.get((found.chosen, found.specs), found)
     special += [untied] if untied.specs != found.specs else []
     shapes += [(one, {"accident": True}) for one in special]
@@ -103,6 +111,19 @@ def _at_which_it_fails(search: Search, best: Trial) -> Iterator[Trial]:
         one for one in failing if axes_of(one) > axes_of(best) and oddities(one) <= oddities(best)
     ]
     yield from more[:1]
+
+
+def _is_meant(search: Search, found: Trial, other: Trial) -> bool:
+    """Is backward written for other shapes, as forward is: for any number of axes?
+
+    Each gradient has its argument's shape.  Axes are counted from the last one, and not those of
+    forward from the first.
+    """
+    open_ranks = numbers_the_last(search.function) and not counts_axes(search.function)
+    if axes_of(other) <= axes_of(found) or not open_ranks:
+        return False
+    graphs, _ = search.trace(other)
+    return graphs is not None and fits_backward(graphs)
 
 
 def _with_more_indices(search: Search, best: Trial) -> Iterator[Trial]:
