@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 import copy
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -33,12 +33,14 @@ from symgrad.frontend.tensor import SymbolicTensor
 class Setting(NamedTuple):
     """One key: what it is used for, and what stands for it where it is left out: (), or one.
 
-    ``may_lack``: the source asks whether it is there.
+    ``may_lack``: the source asks whether it is there.  ``inner``: what is known of it where it is
+    a dictionary itself.
     """
 
     evidence: Evidence = ""
     default: tuple[Any, ...] = ()
     may_lack: bool = False
+    inner: Settings | None = None
 
 
 @dataclass
@@ -92,36 +94,52 @@ def settings_of(function: AnyFunction) -> dict[str, Settings]:
     names = [one.name for one in named if not is_stated_tensor(one)]
     reads = _Reads(_handed_on(tree, names))
     renamed = reads.visit(copy.deepcopy(tree))
-    found: dict[str, Settings] = {}
-    for name in names:
-        own = [one for one in reads.found if one.name == name]
-        by_key = any(one.by_key for one in own)
-        used = [one for one in own if one.by_key is by_key]
-        objects = all(not hasattr(SymbolicTensor, one.key) for one in used)
-        if used and (by_key or (objects and name not in reads.otherwise)):
-            found[name] = Settings(by_key, {})
-            for one in used:
-                known = found[name].known.get(one.key, Setting())
-                found[name].known[one.key] = known._replace(
-                    default=known.default or one.default, may_lack=known.may_lack or one.asked
-                )
+    found = {name: one for name in names if (one := _read_of(reads, name)) is not None}
     if len(found) == len(named):  # a tensor is among them, with a misspelt attribute
         found = {name: one for name, one in found.items() if one.by_key}
-    pseudo = [
-        Parameter(_own(name, key), Parameter.POSITIONAL_OR_KEYWORD)
-        for name, one in found.items() for key in one.known
-    ]  # fmt: skip
-    evidence = evidence_in(renamed, [*named, *pseudo], {one.name for one in pseudo})
+    own = [one for name, its in found.items() for one in _names_of(its, name)]
+    pseudo = [Parameter(one, Parameter.POSITIONAL_OR_KEYWORD) for one in own]
+    evidence = evidence_in(renamed, [*named, *pseudo], own)
     for name, its in found.items():
-        its.known = (
-            {}
-            if name in reads.nested
-            else {
-                key: setting._replace(evidence=evidence.get(_own(name, key), ""))
-                for key, setting in its.known.items()
-            }
-        )
+        if name in reads.nested:
+            its.known = {}
+        _take_evidence(its, name, evidence)
     return found
+
+
+def _read_of(reads: _Reads, name: str) -> Settings | None:
+    """What is read of an argument, or of one of its settings; None for nothing that tells."""
+    own = [one for one in reads.found if one.name == name]
+    by_key = any(one.by_key for one in own)
+    used = [one for one in own if one.by_key is by_key]
+    objects = all(not hasattr(SymbolicTensor, one.key) for one in used)
+    if not used or not (by_key or (objects and name not in reads.otherwise)):
+        return None
+    found = Settings(by_key, {})
+    for one in used:
+        known = found.known.get(one.key, Setting())
+        found.known[one.key] = Setting(
+            default=known.default or one.default, may_lack=known.may_lack or one.asked,
+            inner=_read_of(reads, _own(name, one.key)),
+        )  # fmt: skip
+    return found
+
+
+def _names_of(settings: Settings, name: str) -> Iterator[str]:
+    """The names that stand for what is read, in the tree."""
+    for key, setting in settings.known.items():
+        yield _own(name, key)
+        if setting.inner is not None:
+            yield from _names_of(setting.inner, _own(name, key))
+
+
+def _take_evidence(settings: Settings, name: str, evidence: Mapping[str, Evidence]) -> None:
+    """Add what each setting is used for."""
+    for key, setting in settings.known.items():
+        own = _own(name, key)
+        settings.known[key] = setting._replace(evidence=evidence.get(own, ""))
+        if setting.inner is not None:
+            _take_evidence(setting.inner, own, evidence)
 
 
 def _own(name: str, key: str) -> str:
@@ -143,7 +161,8 @@ def _handed_on(tree: ast.Module, names: Sequence[str]) -> dict[str, str]:
 class _Reads(ast.NodeTransformer):
     """Puts names in the place of what is read of settings.
 
-    ``otherwise``: the arguments that are used in another way than to be handed on.
+    ``otherwise``: the arguments that are used in another way than to be handed on.  ``nested``:
+    those with objects in them.  ``others``: other names of settings.
     """
 
     def __init__(self, called: Mapping[str, str]) -> None:
@@ -152,17 +171,33 @@ class _Reads(ast.NodeTransformer):
         self.otherwise: set[str] = set()
         self.nested: set[str] = set()
         self.made: dict[str, str] = {}
+        self.others: dict[str, str] = {}
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         """``cfg["eps"]``."""
         key = getattr(node.slice, "value", None)
         name = self.called.get(ast.unparse(node.value))
-        if name is None or type(key) is not str or not isinstance(node.ctx, ast.Load):
-            self.generic_visit(node)
+        node.value = self.visit(node.value)
+        if type(key) is not str or not isinstance(node.ctx, ast.Load):
+            node.slice = self.visit(node.slice)
             if type(key) is str:
                 self._hold(node.value)
             return node
-        return self._read(Read(name, key, True))
+        name = name or self._setting(node.value)
+        return node if name is None else self._read(Read(name, key, True))
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        """``act = cfg["act"]``: a setting has another name."""
+        self.generic_visit(node)
+        setting = self._setting(node.value)
+        if setting is not None and len(node.targets) == 1:
+            self.others.setdefault(ast.unparse(node.targets[0]), setting)
+        return node
+
+    def _setting(self, node: ast.expr) -> str | None:
+        """The setting that a name stands for."""
+        text = ast.unparse(node)
+        return text if text in self.made else self.others.get(text)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """``cfg.get("k", 3)``, ``getattr(cfg, "k", 3)``; a method that is called is no setting."""
@@ -174,6 +209,9 @@ class _Reads(ast.NodeTransformer):
         elif isinstance(function, ast.Name) and function.id == "getattr" and args:
             of, args = args[0], args[1:]
         name = None if of is None else self.called.get(ast.unparse(of))
+        if name is None and by_key and isinstance(function, ast.Attribute) and of is not None:
+            function.value = self.visit(of)
+            name = self._setting(function.value)
         key = getattr(args[0], "value", None) if args else None
         if name is not None and type(key) is str:
             default = tuple(_literal(one) for one in args[1:2]) or ((None,) if by_key else ())

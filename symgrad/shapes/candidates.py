@@ -344,6 +344,16 @@ def with_settings(name: str, settings: Settings, is_open: bool = True) -> Unknow
 
     One setting at a time has another value than in the first of them.
     """
+    found = _ways_of(settings)[:_MOST_SETTINGS]
+    candidates = [
+        Candidate(price, value=settings.holding(way), named=not is_open)
+        for price, way in enumerate(found)
+    ]
+    return Unknown(name, tuple(candidates) if is_open else (_NO_SETTINGS, *candidates))
+
+
+def _ways_of(settings: Settings) -> list[dict[str, Any]]:
+    """Values of all settings: the first ones, then one setting at a time with another."""
     every = {key: _values_of(key, one) for key, one in settings.known.items()}
     first = {key: values[0] for key, values in every.items()}
     whole = {key: _as_whole(values) for key, values in every.items()}
@@ -351,15 +361,11 @@ def with_settings(name: str, settings: Settings, is_open: bool = True) -> Unknow
                             for value in values[1:])]  # fmt: skip
     ways += [{other: first[other] for other in first if other != key}
              for key, one in settings.known.items() if one.may_lack]  # fmt: skip
-    found: list[Any] = []
-    for way in ways[:_MOST_SETTINGS]:
+    found: list[dict[str, Any]] = []
+    for way in ways:
         if not any(_is_like(way, other) for other in found):
             found.append(way)
-    candidates = [
-        Candidate(price, value=settings.holding(way), named=not is_open)
-        for price, way in enumerate(found)
-    ]
-    return Unknown(name, tuple(candidates) if is_open else (_NO_SETTINGS, *candidates))
+    return found
 
 
 def _is_like(some: Mapping[str, Any], others: Mapping[str, Any]) -> bool:
@@ -369,6 +375,8 @@ def _is_like(some: Mapping[str, Any], others: Mapping[str, Any]) -> bool:
 
 def _values_of(key: str, setting: Setting) -> list[Any]:
     """What a setting may be: first what stands for it where it is left out."""
+    if setting.inner is not None:
+        return [setting.inner.holding(way) for way in _ways_of(setting.inner)]
     candidates = _unknown(Parameter(key, Parameter.POSITIONAL_OR_KEYWORD), setting.evidence)
     values = [one.value for one in candidates.candidates if one.is_value and not one.spare]
     if any(one.is_tensor for one in candidates.candidates[:1]):  # or any number

@@ -185,3 +185,35 @@ def test_what_is_the_only_argument_is_a_tensor() -> None:
 
     with pytest.raises(SymgradError, match="no_such_name"):
         sg.verify(Misspelt)
+
+
+class InSections(Function):
+    """Settings in dictionaries of settings, one of them under another name."""
+
+    factor = 1
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, cfg: Any) -> Any:
+        ctx.cfg = cfg
+        ctx.save_for_backward(x)
+        act = cfg["act"]
+        y = x.tanh() if act["name"] == "tanh" else x
+        return y * cfg["out"].get("scale", 2) * (3 if cfg["out"]["tripled"] else 1)
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        g = g * ctx.cfg["out"].get("scale", 2) * (3 if ctx.cfg["out"]["tripled"] else 1)
+        if ctx.cfg["act"]["name"] == "tanh":
+            return cls.factor * g * (1 - x.tanh() ** 2), None
+        return g, None
+
+
+def test_settings_may_be_dictionaries_of_settings() -> None:
+    report = sg.verify(InSections)
+    assert report == sg.PROVED, str(report)
+    said = dict(report.values)["cfg"]
+    assert all(one in said for one in ("{'name': 'tanh'}", "{'name': 'other'}", "'tripled': False"))
+    wrong = sg.verify(type("Twice", (InSections,), {"factor": 2}))
+    assert wrong == sg.REFUTED
+    assert "'tanh'" in wrong.stated
