@@ -99,7 +99,8 @@ def for_all_values(
     others = [way for way in ways if way is not taken and not way.raises]
     apart = [way for way in others if way.case is None or not same(taken.case, way)]
     one = joined(taken.case, ways) if joins and apart else None
-    failing = next((way for way in apart if way.case and way.case.problem), None)
+    alike = joins and all(way.case and _types(way.case) == _types(taken.case) for way in apart)
+    failing = next((way for way in apart if alike and way.case and way.case.problem), None)
     if one is None and failing is not None and taken.choices:
         found += [Asked("backward fails for another answer to this", taken.choices[0].location)]
     for way in () if one or failing else apart:

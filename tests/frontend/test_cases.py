@@ -213,7 +213,7 @@ MISSING = {
     "topological": (lambda x: x.lu(), "'lu'"),
     "function": (lambda x: sg.igamma(x, x), "'igamma'"),
     "random": (lambda x: x + sg.randn_like(x), "pass them as an input"),
-    "shape by values": (lambda x: x.nonzero(), "mask"),
+    "shape by values": (lambda x: x.nonzero().flip(0), "mask"),
     "half": (lambda x: x.half(), "float32"),
     "numpy": (lambda x: np.fft.fft(x), "np.fft"),
 }
