@@ -16,7 +16,7 @@ from symgrad.frontend.evidence import (
     numbers_the_last,
 )
 from symgrad.ir.dim import Dim
-from symgrad.ir.dtype import int64
+from symgrad.ir.dtype import bool_, int64
 from symgrad.shapes.candidates import RANKS, Candidate
 from symgrad.shapes.found import at_uneven
 from symgrad.shapes.outcomes import (
@@ -64,14 +64,25 @@ def at_other_shapes(
 
 
 def _leaves_labels(search: Search, found: Trial, other: Trial) -> bool:
-    """Have tensors more axes than those that were found, and their labels as many?"""
+    """Have tensors more axes than those that were found, and their labels, or masks, as many?"""
     more = any(
         len(its.dims) > len(own.dims)
         for own, its in zip(found.specs, other.specs, strict=True) if own and its
     )  # fmt: skip
     return more and any(
-        found.chosen[at].rank == other.chosen[at].rank for at in _label_places(search, found)
+        found.chosen[at].rank == other.chosen[at].rank
+        for at in (*_label_places(search, found), *_mask_places(found))
     )
+
+
+def _mask_places(trial: Trial) -> list[int]:
+    """The places of masks that have the shape of a tensor."""
+    rows = list(zip(trial.chosen, trial.specs, strict=True))
+    shapes = [spec.dims for one, spec in rows if spec is not None and is_float(one)]
+    return [
+        at for at, (one, spec) in enumerate(rows)
+        if one.dtype == bool_ and spec is not None and spec.dims in shapes
+    ]  # fmt: skip
 
 
 def _label_places(search: Search, trial: Trial) -> set[int]:

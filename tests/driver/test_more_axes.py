@@ -70,3 +70,15 @@ def test_forward_that_counts_from_the_first_axis_takes_more_by_accident() -> Non
     report = sg.verify(class_of("Counted", text, sg), timeout=None, suggest=False)
     assert report.verdict == "PROVED", str(report)
     assert any(one.text.startswith("the shapes are x[n, m] (") for one in report.conditions)
+
+
+def test_a_mask_of_fewer_axes_than_its_tensor_is_a_condition() -> None:
+    text = class_text(
+        "Selected", "x[mask].square().mean()",
+        "z = sg.zeros_like(x); z[mask] = 2 * x[mask] * g {}/ mask.sum(); z, None", ["x", "mask"],
+    )  # fmt: skip
+    right = sg.verify(class_of("Selected", text.format(""), sg), timeout=None, suggest=False)
+    assert right.verdict == "PROVED", str(right)
+    assert "if the shapes are x[n, m], bool mask[n, m] (" in str(right)
+    wrong = sg.verify(class_of("Selected", text.format("* 2 "), sg), timeout=None, suggest=False)
+    assert wrong.verdict == "REFUTED", str(wrong)
