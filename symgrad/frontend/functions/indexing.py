@@ -49,6 +49,7 @@ from symgrad.frontend.tensor import (
     SymbolicTensor,
     fresh,
     own_names,
+    packed,
 )
 from symgrad.frontend.views import Reshape, Slice, Step, permute
 from symgrad.ir.dim import Dim
@@ -312,8 +313,9 @@ def _set_masked(chosen: Chosen, value: Any) -> None:
         extra = max(given.rank - view.ndim, 0)
         if any(size != 1 for size in given.shape[:extra]):
             raise not_selected(own)
-    except SelectedShapeError:
-        own.packed().write(as_node(value, view.dtype), convert=True, trim=True)
+    except SelectedShapeError as error:
+        whole = packed(own, error)
+        whole.write(as_node(packed(value, error), view.dtype), convert=True, trim=True)
         view.write(own.whole)
         return
     given = session.reshape(given, given.shape[extra:])
