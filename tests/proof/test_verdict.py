@@ -14,6 +14,7 @@ import symgrad as sg
 from symgrad.proof.report.records import CaseReport, Finding, InputReport, Report
 from symgrad.proof.report.verdict import Verdict, worst
 from symgrad.tools.judging import Judged, judge
+from tests.suite.adversarial.program import class_of, class_text
 
 VERDICTS = (sg.PROVED, sg.UNDECIDED, sg.REFUTED)
 
@@ -125,3 +126,15 @@ def test_a_function_that_cannot_be_judged_is_not_true() -> None:
     assert not judge(Wrong, ("n",))
     assert not judge(Right, ("no size !",))
     assert not Judged(Right)
+
+
+def test_of_many_numbers_the_first_are_shown() -> None:
+    text = class_text("Long", "x.sin()", "g * x.cos() * min(1, 999 / x.shape[0])", ["x"])
+    report = sg.verify(class_of("Long", text, sg), "n", timeout=None, suggest=False)
+    found = report.inputs["x"].counterexample
+    assert found is not None
+    count = len(found.inputs["x"])
+    assert count > 999
+    assert f"... ({count} numbers; counterexample.snippet has all)" in " ".join(str(report).split())
+    assert len(str(report)) < 5000
+    exec(found.snippet, {})

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from symgrad.proof.report.records import CaseReport, Condition, InputReport, Report
 
 WIDTH = 100
+MOST_SHOWN = 1600
+"""So many characters of an input are shown at a counterexample."""
 MOST_CASES = 3
 """Cases of sizes whose formulas are shown."""
 
@@ -144,9 +146,17 @@ def _counterexample_lines(one: InputReport) -> list[str]:
     sizes = ", ".join(f"{name} = {value}" for name, value in found.sizes.items())
     lines = [f"      smallest counterexample found{': ' + sizes if sizes else ''}"]
     for name, value in found.inputs.items():
-        lines += _wrapped(f"{found.aliases.get(name, name)} = {text(value)}", 8)
+        lines += _wrapped(f"{found.aliases.get(name, name)} = {_short(text(value))}", 8)
     lines.append(f"        {found.element}: yours {found.hand_text}, true {found.true_text}")
     return lines if one.replayed is None else [*lines, *_wrapped(str(one.replayed), 8)]
+
+
+def _short(numbers: str) -> str:
+    """Numbers as text; of very many the first."""
+    if len(numbers) <= MOST_SHOWN:
+        return numbers
+    first, count = numbers[:MOST_SHOWN].rpartition(", ")[0], numbers.count(",") + 1
+    return f"{first}, ... ({count} numbers; counterexample.snippet has all)"
 
 
 def _suggestion_lines(code: str, conditions: Sequence[Condition]) -> list[str]:
