@@ -361,16 +361,16 @@ class SymInt(_Symbolic):
         return self if self >= 0 else -self
 
     def __add__(self, other: Any) -> Any:
-        return _integer(self, other, lambda a, b: a + b, "add")
+        return _integer(self, other, lambda a, b: (a + b).shortened, "add")
 
     def __radd__(self, other: Any) -> Any:
-        return _integer(other, self, lambda a, b: a + b, "add")
+        return _integer(other, self, lambda a, b: (a + b).shortened, "add")
 
     def __sub__(self, other: Any) -> Any:
-        return _integer(self, other, lambda a, b: a - b, "sub")
+        return _integer(self, other, lambda a, b: (a - b).shortened, "sub")
 
     def __rsub__(self, other: Any) -> Any:
-        return _integer(other, self, lambda a, b: a - b, "sub")
+        return _integer(other, self, lambda a, b: (a - b).shortened, "sub")
 
     def __mul__(self, other: Any) -> Any:
         if isinstance(other, (list, tuple)):

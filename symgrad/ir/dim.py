@@ -206,6 +206,20 @@ class Dim:
     def __rmod__(self, other: DimLike) -> Dim:
         return _mod(Dim.of(other), self)
 
+    @cached_property
+    def shortened(self) -> Dim:
+        """The same with quotients in the place of remainders, where that has fewer terms.
+
+        ``m - m % 2 - m // 2`` is ``m // 2``.
+        """
+        found = self
+        for atom in sorted(self.atoms, key=lambda one: one.key):
+            by = atom.right.constant if isinstance(atom, Derived) else None
+            if isinstance(atom, Derived) and atom.function == "mod" and by and not found.axes:
+                other = found.substitute({atom: atom.left - atom.left // by * by})
+                found = min(found, other, key=lambda one: len(one.terms))
+        return found
+
     def exact_quotient(self, other: DimLike) -> Dim | None:
         """The polynomial q with ``q * other == self``, or None when there is none."""
         divisor = Dim.of(other)

@@ -141,3 +141,21 @@ def test_quotient_by_a_negative_size_has_no_lower_bound() -> None:
 def test_a_remainder_by_a_size_may_be_zero() -> None:
     """1 % n is 0 where n is 1."""
     assert not (Dim.of(1) % Dim.size("n")).at_least(1, least_size=1)
+
+
+@given(EXPRESSIONS, points())
+def test_a_shortened_dim_has_the_same_value(pair: Pair, at: dict[str, int]) -> None:
+    dim, _ = pair
+    try:
+        wanted = _value(dim, at)
+    except ZeroDivisionError:
+        assume(False)
+    assert _value(dim.shortened, at) == wanted
+
+
+def test_remainders_and_quotients_by_one_number_are_joined() -> None:
+    m = Dim.size("m")
+    assert (m - m % 2 - m // 2).shortened == m // 2
+    assert (m - m % 3).shortened == m // 3 * 3
+    assert (m // 4 * 4 + m % 4).shortened == m
+    assert (m % 2).shortened == m % 2

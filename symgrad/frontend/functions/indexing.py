@@ -202,7 +202,7 @@ def _slice_steps(shape: tuple[Dim, ...], axis: int, item: slice) -> tuple[Step, 
     start, stop = _end(item.start, size, Dim.of(0)), _end(item.stop, size, size)
     if start == 0 and stop == size and step == 1:
         return ()
-    length = stop - start
+    length = (stop - start).shortened
     if not current().truth(length, ">=", 0):
         length = Dim.of(0)
     return (Slice(axis, start if length != 0 else Dim.of(0), step, -(-length // step)),)
