@@ -10,7 +10,8 @@ in parentheses, so that the call means what a function with that body means.
 ``#if NAME > 32`` with ``#error``: a guard.  There are two other conditions, of which each word is
 known: one around ``#pragma GCC diagnostic``, one around declarations of the SIMD versions that
 functions of ``math.h`` have; with or without what they hold the file means the same.
-``#pragma omp simd`` and ``parallel for`` stand in front of their loop.
+``#pragma omp simd`` and ``parallel for`` stand in front of their loop.  So does ``#pragma GCC
+unroll``, which changes nothing.
 
 What is not in the language raises ``Unsupported``.  So does C that is legal but easily misread:
 a comma operator, a macro whose arguments have effects, a name that is also a macro.
@@ -438,6 +439,7 @@ _VECTOR = re.compile(
     r'__attribute__\(\(simd\("notinbranch"\)\)\) (float|double) (\w+)\(([\w ,]*)\);'
 )
 _DIAGNOSTIC = '#pragma GCC diagnostic ignored "-Wunknown-pragmas"'
+_UNROLL = re.compile(r"#pragma GCC unroll [1-9]\d?")
 _QUIET = "#ifndef _OPENMP"
 _VECTORS = (
     "#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && "
@@ -497,6 +499,10 @@ class _Preprocessed:
             self._define(match, free=False)
         elif match := _GUARD.fullmatch(line):
             self._guard(match)
+        elif _UNROLL.fullmatch(line):
+            if not self._next().startswith("for ("):
+                raise self._bad("#pragma GCC unroll in front of no loop")
+            return
         elif line == _QUIET:
             if self._next() != _DIAGNOSTIC or self._next() != "#endif":
                 raise self._bad("another condition on OpenMP")

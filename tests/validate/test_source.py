@@ -125,6 +125,7 @@ REFUSED = {
     "a loop whose variable changes": "for (int64_t i = 0; i < n; i++) {\n        i += 1;\n    }",
     "a loop without a condition": "for (int64_t i = 0;; i++)\n        y[i] = 0.0;",
     "an unknown pragma": f"#pragma unroll\n    {_LOOP}",
+    "a loop that is unrolled and is none": "#pragma GCC unroll 4\n    y[0] = 0.0;",
     "an unknown clause": f"#pragma omp simd safelen(4)\n    {_LOOP}",
     "a private clause": f"#pragma omp simd private(n)\n    {_LOOP}",
     "another schedule": f"#pragma omp parallel for schedule(dynamic)\n    {_LOOP}",

@@ -197,6 +197,22 @@ def test_a_guard_against_what_is_no_number_is_not_left_out() -> None:
     assert not validate(wrong, record, graph).validated
 
 
+def test_what_a_branch_does_not_write_is_not_read_under_its_condition() -> None:
+    """What stands where ``i >= 3`` is 0, though the branch for ``i < 3`` finds ``x[i]``."""
+    graph, shape = Graph(), (Dim.size("n"),)
+    x = graph.input("x", TensorType(float64, shape))
+    place = graph.apply("iota", length=shape[0])
+    first = graph.binary("lt", place, 3)
+    graph.output("z", graph.apply("where", first, graph.apply("mul", x, x), x))
+    text, record, graph = emitted(KernelPlan("k_branch", graph))
+    assert validate(text, record, graph).validated
+    branch = "{ z[i] = i < 3 ? x[i] : 0.0; if (i < 3) z[i] = x[i] * x[i]; }"
+    wrong = re.sub(r"z\[i\] = [^;]*;", branch, text)
+    assert wrong != text
+    assert not validate(wrong, record, graph).validated
+    assert validate(wrong.replace("x[i] : 0.0", "0.0 : x[i]"), record, graph).validated
+
+
 def test_what_stands_behind_an_empty_output_is_compared() -> None:
     graph = Graph()
     x = graph.input("x", TensorType(float64, (Dim.size("n"),)))

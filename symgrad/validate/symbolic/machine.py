@@ -429,12 +429,29 @@ class Machine:
                 number = len(self._frames) - 1
             with self._assumed(condition, truth):
                 writes = self._settled(frame, number)
-                olds = [self._read(one.array, one.address) for one in writes]
-            for write, old in zip(writes, olds, strict=True):
+                there = [self._read(one.array, one.address) for one in writes]
+            for write, held in zip(writes, there, strict=True):
                 assert write.value is not None
-                pick = (write.value, old) if truth else (old, write.value)
-                chosen = self.values.call("where", condition, *pick, dtype=write.value.dtype)
-                self._put(replace(write, value=chosen))
+                old = self._elsewhere(write, held)
+                part = None
+                if not write.value.dtype.is_integer:
+                    part = _without(self.values, write.value, held, "add")
+                zero = self.values.pool.literal(0, write.value.dtype)
+                value, other = (write.value, old) if part is None else (part, zero)
+                pick = (value, other) if truth else (other, value)
+                value = self.values.call("where", condition, *pick, dtype=value.dtype)
+                if part is not None:
+                    value = self.values.call("add", old, value, dtype=value.dtype)
+                self._put(replace(write, value=value))
+
+    def _elsewhere(self, write: Write, there: Expr) -> Expr:
+        """What stands where a branch writes, also where it does not: what is read ``there``,
+        where the address is one under its condition alone.
+        """  # noqa: D205
+        try:
+            return self._read(write.array, write.address)
+        except NotShown:
+            return there
 
     def _settled(self, frame: Frame, number: int) -> list[Write]:
         """A frame's writes, with what was read from before them read where they go."""
@@ -581,16 +598,14 @@ class Machine:
     def _lies_in(self, array: Array, address: Dim) -> bool:
         if array.count is not None and lies_within(self.integers, address, array.count):
             return True
-        if array.shape:
-            merged = list(array.merged())
-            axes = [self.values.axis("s", extent) for extent, _ in merged]
-            steps = [step for _, step in merged]
-            walk = sum(
-                (step * Dim.of(axis) for step, axis in zip(steps, axes, strict=True)), Dim.of(0)
-            )
-            every = Write(array.name, tuple(axes), walk, self.values.truth(True), 0)
-            return isinstance(match(self.integers, every, address), dict)
-        return False
+        return any(self._is_element(array, list(ways), address) for ways in array.walks())
+
+    def _is_element(self, array: Array, walk: Sequence[tuple[Dim, Dim]], address: Dim) -> bool:
+        """Does an address lie where axes of these extents and strides lead to?"""
+        axes = [self.values.axis("s", extent) for extent, _ in walk]
+        steps = (step * Dim.of(axis) for (_, step), axis in zip(walk, axes, strict=True))
+        every = Write(array.name, tuple(axes), sum(steps, Dim.of(0)), self.values.truth(True), 0)
+        return isinstance(match(self.integers, every, address), dict)
 
     # -- expressions
 
@@ -1211,12 +1226,13 @@ class _Joined:
     """A write by all iterations.
 
     ``mapping``: what stands for the axes of one iteration's.  ``block``: an axis of the write, and
-    how much of it belongs to one iteration.
+    how much of it belongs to one iteration.  ``plain``: the same with the loop's axis by itself.
     """
 
     write: Write
     mapping: dict[Axis, Dim]
     block: tuple[Axis, Dim]
+    plain: _Joined | None = None
 
 
 class Summary:
@@ -1461,12 +1477,32 @@ class Summary:
         mapping = {self._axis: Dim.of(other)}
         address = put(write.address, dict(mapping.items()))
         whole = replace(write, axes=(*write.axes, other), address=address)
-        return _Joined(whole, mapping, (other, Dim.of(1)))
+        plain = _Joined(whole, mapping, (other, Dim.of(1)))
+        tiled = (self._tiled(write, inner) for inner in write.axes)
+        joined = next((one for one in tiled if one is not None), None)
+        return plain if joined is None else replace(joined, plain=plain)
+
+    def _tiled(self, write: Write, inner: Axis) -> _Joined | None:
+        """An axis of a write and the loop's as one, where they only occur as one."""
+        count, step = inner.extent, coefficient(write.address, inner)
+        if count.constant is None or step is None or write.value is None:
+            return None
+        if coefficient(write.address, self._axis) != count * step:
+            return None
+        axis = self._values.axis(inner.name, count * self._axis.extent)
+        mapping = {inner: Dim.of(axis) - count * Dim.of(self._axis)}
+        address = put(write.address, dict(mapping.items()))
+        if self._axis in self._values.substitute(write.value, mapping).free:
+            return None
+        axes = tuple(axis if one is inner else one for one in write.axes)
+        return _Joined(replace(write, axes=axes, address=address), mapping, (axis, count))
 
     def _whole_write(self, joined: _Joined, value: Expr | None) -> Write:
         if value is None:
             return replace(joined.write, value=None)
-        value = self._values.substitute(value, joined.mapping)
+        wanted, value = value, self._values.substitute(value, joined.mapping)
+        if self._axis in value.free and joined.plain is not None:
+            return self._whole_write(joined.plain, wanted)
         if self._axis in value.free:
             raise NotShown(
                 f"what {_shown(joined.write.array)} gets depends on the block", self._line

@@ -11,13 +11,20 @@ access to ``before(array)``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from symgrad.ir.dim import Atom, Axis, Dim, Size
 from symgrad.ir.expr import Expr
-from symgrad.validate.symbolic.integers import Integers, coefficient, put, quotient, whole_part
+from symgrad.validate.symbolic.integers import (
+    Integers,
+    coefficient,
+    put,
+    quotient,
+    uppers,
+    whole_part,
+)
 
 
 class NotShown(Exception):
@@ -52,6 +59,13 @@ class Array:
     strides: tuple[Dim, ...] = ()
     read_only: bool = False
     given: bool = False
+
+    def walks(self) -> Iterator[Iterable[tuple[Dim, Dim]]]:
+        """Extents with strides, of as few axes as there can be, and of those that there are."""
+        if self.shape:
+            yield self.merged()
+            whole = zip(self.shape, self.strides, strict=True)
+            yield (pair for pair in whole if pair[0] != 1)
 
     def merged(self) -> Iterator[tuple[Dim, Dim]]:
         """Extents with strides; axes that lie in memory like one are one."""
@@ -177,11 +191,20 @@ def injective(integers: Integers, axes: Sequence[Axis], address: Dim) -> bool:
 
 
 def _covers(integers: Integers, step: Dim, inner: Sequence[tuple[Axis, Dim]]) -> bool:
-    """Is a step at least 1, and wider than all that the axes inside of it reach?"""
-    reach = Dim.of(0)
-    for axis, width in inner:
-        reach = reach + width * (Dim.of(axis.extent) - 1)
-    return integers.entails(step - 1) if not inner else _wider(integers, step, inner)
+    """Is a step at least 1, and wider than all that the axes inside of it reach?
+
+    The widest of these is itself wider than those in it.
+    """
+    if not inner:
+        return integers.entails(step - 1)
+    if _wider(integers, step, inner):
+        return True
+    (widest, width), *rest = inner
+    ratio = step.exact_quotient(width)
+    gaps = (
+        step - width * upper if ratio is None else ratio - upper for upper in uppers(widest.extent)
+    )
+    return bool(rest) and any(map(integers.entails, gaps))
 
 
 def _wider(integers: Integers, step: Dim, inner: Sequence[tuple[Axis, Dim]]) -> bool:
@@ -241,20 +264,23 @@ def _match(integers: Integers, write: Write, address: Dim) -> Match:
 
 
 def open_end(integers: Integers, write: Write, address: Dim) -> Dim | None:
-    """An end of the innermost axis of a write that an address may lie before or behind."""
+    """An end of an axis of a write that an address may lie before or behind."""
     base = put(write.address, {axis: Dim.of(0) for axis in write.axes})
     try:
         ordered = strides(write.axes, write.address)
     except NotShown:
         return None
     found = _terms_digits(integers, ordered, address - base) if ordered else None
-    for made in _rows_apart(ordered, found) if found else ():
-        *outer, (value, extent) = (
-            (made[axis], put(axis.extent, dict(made.items()))) for axis, _ in ordered
-        )
-        if all(integers.within(*one) for one in outer):
-            ends = (value, extent - 1 - value)
-            return next((one for one in ends if not _is_known(integers, one)), None)
+    every = [
+        [(made[axis], put(axis.extent, dict(made.items()))) for axis, _ in ordered]
+        for made in (_rows_apart(ordered, found) if found else ())
+    ]
+    for places in sorted(every, key=lambda one: not all(integers.within(*o) for o in one[:-1])):
+        if any(integers.outside(*one) for one in places):
+            continue
+        ends = (end for value, extent in places for end in (value, extent - 1 - value))
+        if (end := next((one for one in ends if not _is_known(integers, one)), None)) is not None:
+            return end
     return None
 
 
@@ -265,13 +291,20 @@ def _is_known(integers: Integers, end: Dim) -> bool:
 def _rows_apart(
     ordered: Sequence[tuple[Axis, Dim]], digits: dict[Axis, Dim]
 ) -> Iterator[dict[Axis, Dim]]:
-    """The digits, and those with one more, or one less, of the last row: the same address."""
-    yield digits
-    if len(ordered) > 1:
-        (row, long), (place, step) = ordered[-2:]
-        if (ratio := long.exact_quotient(step)) is not None:
-            for sign in (1, -1):
-                yield {**digits, row: digits[row] + sign, place: digits[place] - sign * ratio}
+    """The digits, and those with one more, or one less, of the last row: the same address.
+
+    Then those in which an axis counts places of the row, of which it fills a whole one.
+    """
+    if len(ordered) < 2 or (ratio := ordered[-2][1].exact_quotient(ordered[-1][1])) is None:
+        yield digits
+        return
+    row, place = ordered[-2][0], ordered[-1][0]
+    slopes = ((one, coefficient(digits[row], one)) for one in digits[row].axes)
+    counts = (slope * Dim.of(one) for one, slope in slopes if slope is not None)
+    for count in (Dim.of(0), *counts):
+        for one in (0, -1, 1):
+            more = count + one
+            yield {**digits, row: digits[row] - more, place: digits[place] + more * ratio}
 
 
 def _extents(write: Write, digits: Mapping[Axis, Dim]) -> list[tuple[Dim, Dim]]:
@@ -340,14 +373,22 @@ def _divided(integers: Integers, rest: Dim, step: Dim, finer: Sequence[Dim]) -> 
 def _unique(
     integers: Integers, ordered: Sequence[tuple[Axis, Dim]], digits: Mapping[Axis, Dim]
 ) -> bool:
-    """Can no other digits make the same address?  Each but the first lies within the step above."""
+    """Can no other digits make the same address?
+
+    Each but the first lies within the step above, or nearer than it to all that the write reaches.
+    """
     for place, (_, step) in enumerate(ordered[:-1]):
         inner = ordered[place + 1 :]
         value = sum((digits[axis] * width for axis, width in inner), Dim.of(0))
-        if not (integers.entails(value) and integers.entails(step - 1 - value)):
-            return False
-        if not _wider(integers, step, inner):
-            return False
+        whole = integers.entails(value) and integers.entails(step - 1 - value)
+        if not (whole and _wider(integers, step, inner)):
+            (axis, width), *_ = inner
+            ratio = step.exact_quotient(width)
+            gap = digits[axis] - Dim.of(axis)
+            if ratio is None or axis in digits[axis].atoms:
+                return False
+            if not (integers.entails(ratio - 1 - gap) and integers.entails(ratio - 1 + gap)):
+                return False
     return integers.entails(ordered[-1][1] - 1)
 
 
