@@ -83,7 +83,8 @@ def test_between_its_ends_a_row_has_no_conditions() -> None:
     parts = re.findall(r"for \(int64_t (\w+) = (\w+); \1 < ([\w +]+); \1\+\+\) {\n([^{}]*)}", body)
     asked = {(start, stop): "?" in text for _, start, stop, text in parts}
     ends = re.findall(r"for \(int64_t (place_?) = (\w+); \1 < (\w+);", body)
-    assert [pair for _, *pair in ends] == [["0", "low"], ["high", "m"]]
+    both = [["0", "low"], ["high", "m"]]
+    assert [pair for _, *pair in ends] == 2 * both  # of strips of channels, and of what is left
     assert all(asked[place, f"{place} + 1"] for place, *_ in ends)
     assert not asked["low", "high"]
 

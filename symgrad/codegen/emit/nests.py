@@ -16,13 +16,16 @@ from symgrad.codegen.emit.ctree import (
     SUM,
     Assign,
     Binary,
+    Block,
     Declare,
+    Element,
     Expression,
     For,
     If,
     Line,
     Statement,
     Text,
+    least,
     name,
     number,
     within,
@@ -48,6 +51,7 @@ from symgrad.codegen.schedule.items import (
 from symgrad.codegen.schedule.loops import Entry, Loop
 from symgrad.codegen.schedule.scheduler import bodies
 from symgrad.codegen.schedule.storage import Storage
+from symgrad.codegen.schedule.strips import Piece, Strip, cut, find_strip, is_even
 from symgrad.ir.dim import Atom, Axis, Dim
 from symgrad.ir.expr import Access, Call, Expr, Literal, Reduce, postorder, rebuild
 
@@ -59,7 +63,8 @@ class Nests:
 
     ``arrays``: where the values that are arrays lie; ``variables`` and ``flags``: what reductions
     accumulate in; ``ranges``: of axes of which only a part is run through; ``joins``: what a
-    reduction of such a part is taken into; ``assumed``: conditions that hold where it is written.
+    reduction of such a part is taken into; ``piece``: of a strip, that is being written;
+    ``assumed``: conditions that hold where it is written.
     """
 
     def __init__(self, context: EmitContext, program: KernelProgram, storage: Storage) -> None:
@@ -75,6 +80,7 @@ class Nests:
         self.sums = Sums(self.scalars, self.ranges)
         self.running = Scans(context, self.scalars)
         self.joins: dict[Item, Expression] = {}
+        self.piece: Piece | None = None
         self.assumed: frozenset[Expr] = frozenset()
         self.items = {item.value: item for item in storage.paths if item.value is not None}
         self._complete: set[Item] = set()
@@ -111,6 +117,28 @@ class Nests:
 
     def loop(self, loop: Loop) -> None:
         """Write a loop that runs in sequence, with what starts before and ends after it."""
+        if self.piece is not None and self.piece.conditions.get(loop):
+            self._under(self.piece.conditions[loop], loop)
+            return
+        strip = None if self.piece is not None else find_strip(loop, self.storage)
+        if strip is None or self._is_short(strip) or not is_even(strip, self._body(strip)):
+            self._as_it_is(loop)
+        elif loop.axis in self.ranges:
+            self._tiles(strip)
+        else:
+            self._strips(strip)
+
+    def _body(self, strip: Strip) -> Expr:
+        assert strip.item.body is not None
+        return self._decided(strip.item.body)
+
+    def _under(self, conditions: Sequence[Expr], loop: Loop) -> None:
+        """A loop where conditions hold, which do not vary in it."""
+        (test,) = self.scalars.write([self.program.pool.conjunction(conditions)])
+        body = self.inside(frozenset(), lambda: self._as_it_is(loop))
+        self.scalars.add(If(test, tuple(body)))
+
+    def _as_it_is(self, loop: Loop) -> None:
         started = self.start(loop)
         start, stop = (self.context.dim(end) for end in self.range_of(loop.axis))
         variable = self.context.variable(loop.axis)
@@ -129,8 +157,12 @@ class Nests:
         """A loop that fixes ``axes``; ``short``: it is no longer than a block of a sum."""
 
         def whole(bounds: Bounds) -> For:
+            if self.piece is not None and simd and self.simd(loop):
+                return self._lanes(loop, write)
             body = tuple(self.inside(axes, write))
             pragma = self.simd(loop) if simd else ""
+            if loop.unrolled:
+                pragma = f"#pragma GCC unroll {loop.unrolled}"
             return For(*bounds, body, pragma, downwards=loop.downwards)
 
         summed = [item for item in loop.body if isinstance(item, Item) and item in self.sums.totals]
@@ -138,6 +170,108 @@ class Nests:
             return whole(bounds)
         blocks = {item: self.name_of(item) for item in summed}
         return self.sums.in_blocks(blocks, bounds, whole, self.variables, short=short)
+
+    # -- strips of places, tiles of lanes
+
+    def _is_short(self, strip: Strip) -> bool:
+        start, stop = self.range_of(strip.lane)
+        length = (stop - start).constant
+        return length is not None and length < strip.width
+
+    def pieces_of(self, axis: Axis, wanted: str, count: int) -> Dim:
+        """How many pieces of ``count`` places an axis has, in a variable where it is not known."""
+        start, stop = self.range_of(axis)
+        length = stop - start
+        if length.constant is not None:
+            return length // count
+        end = self.context.dim(stop)
+        whole = end if start == 0 else Binary("-", end, self.context.dim(start))
+        value = Binary("/", whole, number(count))
+        return self.context.symbol(self.scalars.variable("const int64_t", wanted, value))
+
+    def _strips(self, strip: Strip) -> None:
+        """A loop by strips of places; and those that are left, as they are."""
+        axis, count = strip.loop.axis, strip.count
+        strips = self.pieces_of(axis, "strips", count)
+        one = self.scalars.fresh("strip")
+
+        def write() -> None:
+            wanted, first = f"{self.context.variable(axis)}0", Binary("*", name(one), number(count))
+            begin = self.context.symbol(self.scalars.variable("const int64_t", wanted, first))
+            self.ranges[axis] = begin, begin + count
+            self._tiles(strip)
+
+        body = tuple(self.inside(frozenset(), write))
+        self.scalars.add(For(one, number(0), self.context.dim(strips), body))
+        if strips * count != axis.extent:
+            self.ranges[axis] = strips * count, axis.extent
+            self._as_it_is(strip.loop)
+        del self.ranges[axis]
+
+    def _tiles(self, strip: Strip) -> None:
+        """A strip, by tiles of lanes; as it is where there are too few lanes for a tile."""
+        start, stop = self.range_of(strip.lane)
+        length = stop - start
+        whole = self.inside(frozenset(), lambda: self._each_tile(strip))
+        if length.constant is not None:
+            self.scalars.add(Block(tuple(whole)))
+        else:
+            few = Binary("<", self.context.dim(length), number(strip.width))
+            plain = self.inside(frozenset(), lambda: self._as_it_is(strip.loop))
+            self.scalars.add(If(few, tuple(plain), tuple(whole)))
+        self.complete(strip.item)
+
+    def _each_tile(self, strip: Strip) -> None:
+        """The tiles.  The last of them ends with the lanes, and begins where some are done."""
+        start, stop = map(self.context.dim, self.range_of(strip.lane))
+        variable = self.context.variable(strip.lane)
+        low, high, begin = (self.scalars.fresh(f"{variable}{end}") for end in (0, 1, 2))
+
+        def write() -> None:
+            end = least(stop, Binary("+", name(low), number(strip.width)))
+            self.scalars.add(Declare("const int64_t", high, end))
+            first = Binary("-", name(high), number(strip.width))
+            self.scalars.add(Declare("const int64_t", begin, first))
+            done = self.context.symbol(low), self.context.symbol(high)
+            self._piece(strip, self.context.symbol(begin), done)
+
+        body = tuple(self.inside(frozenset(), write))
+        self.scalars.add(For(low, start, stop, body, step=str(strip.width)))
+
+    def _piece(self, strip: Strip, begin: Dim, done: tuple[Dim, Dim]) -> None:
+        """One tile: its lanes from ``begin`` on, of which those that are not there are stored."""
+        item, lane, count = strip.item, strip.lane, strip.count * strip.width
+        axis, dtype = strip.loop.axis, item.result.dtype
+        c_name, place = self.scalars.fresh(f"{self.name_of(item)}_sums"), self.range_of(axis)[0]
+        self.scalars.add(Line(f"{dtype.c} {c_name}[{count}];"))
+        one = self.scalars.fresh("u")
+        zero = Assign(Element(c_name, name(one)), reduction_of(item).start)
+        self.scalars.add(For(one, number(0), number(count), (zero,)))
+        shape = Dim.of(strip.count), Dim.of(strip.width)
+        sums = Array(c_name, dtype, shape, constant=False, origin=(place, begin))
+        indices = Dim.of(axis), Dim.of(lane)
+        self.piece, kept = cut(strip, self._body(strip), self.program.pool), self.ranges.get(lane)
+        self.arrays.update(dict.fromkeys(self.piece.items, (sums, indices)))
+        self.ranges[lane] = begin, begin + strip.width
+        self._as_it_is(self.piece.loop)
+        self.piece = None
+        few = self.context.element(sums, indices)
+        self.fill(*self.arrays[item], (axis, lane), few, {lane: done})
+        del self.ranges[lane]
+        if kept is not None:
+            self.ranges[lane] = kept
+
+    def _lanes(self, loop: Loop, write: Callable[[], None]) -> For:
+        """The lanes of a tile: so many iterations that the compiler sees how many."""
+        one, (start, stop) = self.scalars.fresh("u"), self.range_of(loop.axis)
+
+        def whole() -> None:
+            place = Binary("+", self.context.dim(start), name(one))
+            self.scalars.add(Declare("const int64_t", self.context.variable(loop.axis), place))
+            write()
+
+        body = tuple(self.inside(frozenset((loop.axis,)), whole))
+        return For(one, number(0), self.context.dim(stop - start), body, self.simd(loop))
 
     def range_of(self, axis: Axis) -> tuple[Dim, Dim]:
         """The values that an axis runs through: all, or those of a tile."""
@@ -172,6 +306,8 @@ class Nests:
 
     def start(self, loop: Loop) -> list[Item]:
         """Begin the reductions that run over this loop first."""
+        if self.piece is not None:  # what it adds to has been started
+            return []
         started = [item for item in loop.items if self._starts(item, loop)]
         for item in started:
             if item.role == SCATTER:

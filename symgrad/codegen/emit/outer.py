@@ -13,7 +13,7 @@ loops into blocks, whose number depends on the sizes alone; parts are joined in 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from symgrad.codegen.emit.context import Array, Flat
@@ -42,7 +42,8 @@ from symgrad.codegen.schedule.interchange import Interchanged, interchanged_stor
 from symgrad.codegen.schedule.items import PRODUCT, Item
 from symgrad.codegen.schedule.loops import Entry, Loop
 from symgrad.codegen.schedule.rows import Rows
-from symgrad.ir.dim import Axis, Dim
+from symgrad.codegen.schedule.strips import find_strip
+from symgrad.ir.dim import Axis, Dim, product
 from symgrad.ir.expr import Expr
 
 
@@ -228,11 +229,51 @@ class OuterLoops:
             self.context.names.release(c_name)
 
     def _each_row(self, rows: Rows) -> None:
-        extent = self.context.dim(rows.extent)
-        (loop,) = self.row_loop(rows, number(0), extent, simd=False)
+        nests, last = self.nests, rows.last
+        strip = find_strip(last, nests.storage)
+        if strip is None:
+            self._by_itself(rows)
+            return
+        axis, count = last.axis, strip.count
+        strips = nests.pieces_of(axis, "strips", count)
+        number_of = Axis("strip", strips)
+        self.context.variables[number_of] = self.scalars.fresh("strip")
+        several = strips != 1 or len(rows.axes) == 1
+        cut = replace(rows, axes=(*rows.axes[:-1], *([number_of] if several else [])))
+
+        def write() -> None:
+            begin = Dim.of(0)
+            if several:
+                first = self.context.dim(Dim.of(number_of) * count)
+                wanted = f"{self.context.variable(axis)}0"
+                begin = self.context.symbol(self.scalars.variable("const int64_t", wanted, first))
+            nests.ranges[axis] = begin, begin + count
+            self._row(rows, (last,))
+
+        self._by_itself(cut, write)
+        if axis.extent != strips * count:
+            nests.ranges[axis] = strips * count, axis.extent
+            self._by_itself(rows)
+        del nests.ranges[axis]
+
+    def _by_itself(self, rows: Rows, write: Callable[[], None] | None = None) -> None:
+        """A loop over rows, of which each is by itself."""
+        start, stop = Dim.of(0), self._extent(rows)
+        if rows.single:
+            start, stop = self.nests.range_of(rows.axes[0])
+        first, last = self.context.dim(start), self.context.dim(stop)
+        (loop,) = self.row_loop(rows, first, last, simd=False, write=write)
         assert isinstance(loop, For)
         pragma = parallel_clause(rows.loop, self.context)
         self.scalars.add(For(loop.variable, loop.start, loop.stop, loop.body, pragma))
+
+    def _extent(self, rows: Rows) -> Dim:
+        """How many rows there are, of axes of which only a part may be run through."""
+        return product([self._length(axis) for axis in rows.axes])
+
+    def _length(self, axis: Axis) -> Dim:
+        start, stop = self.nests.range_of(axis)
+        return stop - start
 
     # -- the loop over rows
 
@@ -240,8 +281,9 @@ class OuterLoops:
         return self.context.variable(rows.axes[0]) if rows.single else "row"
 
     def row_loop(
-        self, rows: Rows, start: Expression, stop: Expression, *, simd: bool
-    ) -> list[Statement]:
+        self, rows: Rows, start: Expression, stop: Expression, *, simd: bool,
+        write: Callable[[], None] | None = None,
+    ) -> list[Statement]:  # fmt: skip
         """The loop over some of the rows; where there are several axes, each is worked out."""
         variable = self._row_variable(rows)
         if not rows.single:
@@ -249,8 +291,8 @@ class OuterLoops:
 
         indices = self._indices(rows.axes, variable) if not rows.single else []
 
-        def write() -> None:
-            self._row(rows)
+        def whole() -> None:
+            (write or (lambda: self._row(rows, rows.body)))()
             body = self.scalars.scope.statements
             words = set(re.findall(r"\w+", statements_text(body)))
             body[:0] = [index for index in indices if index.name in words]
@@ -260,14 +302,14 @@ class OuterLoops:
         side_by_side = rows.leaf and simd and rows.single
         loop, bounds = Loop(rows.axes[-1], rows.body), (variable, start, stop)
         axes = frozenset(rows.axes)
-        return [self.nests.run(loop, bounds, axes, write, short=short, simd=side_by_side)]
+        return [self.nests.run(loop, bounds, axes, whole, short=short, simd=side_by_side)]
 
-    def _row(self, rows: Rows) -> None:
+    def _row(self, rows: Rows, entries: Sequence[Entry]) -> None:
         """What is done for each row: at its ends, and between these."""
         nests = self.nests
         borders = find_borders(rows, nests.storage)
         if borders is None:
-            nests.entries(rows.body, nests.loop)
+            nests.entries(entries, nests.loop)
             return
         first, last = Dim.of(0), borders.lane.extent
         low = high = Dim.of(0)
@@ -284,10 +326,10 @@ class OuterLoops:
                 continue
             nests.assumed = assumed
             if borders.few and not assumed:
-                self._each_place(borders.lane, start, stop, rows.body)
+                self._each_place(borders.lane, start, stop, entries)
                 continue
             nests.ranges[borders.lane] = start, stop
-            part = nests.inside(frozenset(), lambda: nests.entries(rows.body, nests.loop))
+            part = nests.inside(frozenset(), lambda: nests.entries(entries, nests.loop))
             self.scalars.add(Block(tuple(part)))
         del nests.ranges[borders.lane]
         nests.assumed = frozenset()
@@ -311,8 +353,11 @@ class OuterLoops:
         found: list[Declare] = []
         rest: Expression = name(variable)
         for place in range(len(axes) - 1, -1, -1):
-            extent = self.context.dim(axes[place].extent)
+            extent = self.context.dim(self._length(axes[place]))
             value = rest if place == 0 else Binary("%", rest, extent)
+            first = self.nests.range_of(axes[place])[0]
+            if first != 0:
+                value = Binary("+", self.context.dim(first), value)
             found.append(Declare("const int64_t", self.context.variable(axes[place]), value))
             rest = Binary("/", rest, extent)
         return found

@@ -13,12 +13,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from symgrad.codegen.program.guards import facts_of
-from symgrad.codegen.program.joined import products
 from symgrad.codegen.program.rewrite import conjuncts
 from symgrad.codegen.schedule.interchange import SHORT_ROW
-from symgrad.codegen.schedule.items import REDUCE, Item
+from symgrad.codegen.schedule.items import Item
 from symgrad.codegen.schedule.rows import Rows
 from symgrad.codegen.schedule.storage import Storage
+from symgrad.codegen.schedule.strips import is_plain_sum
 from symgrad.ir.dim import Axis, Dim
 from symgrad.ir.expr import Call, Expr, postorder
 
@@ -45,7 +45,9 @@ def find_borders(rows: Rows, storage: Storage) -> Borders | None:
     """The borders of sums taken side by side; None where there are none, or other items."""
     items = [item for item in rows.loop.items if item not in storage.dropped]
     lanes = {item.axes[-1] for item in items if item.axes}
-    if len(lanes) != 1 or not all(_is_plain(item, rows, storage) for item in items):
+    if len(lanes) != 1 or not all(is_plain_sum(item, storage) for item in items):
+        return None
+    if not all(set(rows.axes) <= set(item.outside) and not item.needs for item in items):
         return None
     (lane,) = lanes
     constant = lane.extent.constant
@@ -67,17 +69,6 @@ def find_borders(rows: Rows, storage: Storage) -> Borders | None:
     if lane.extent - high == 1:
         high = high - 1
     return Borders(lane, low, high, frozenset(conditions))
-
-
-def _is_plain(item: Item, rows: Rows, storage: Storage) -> bool:
-    """Is it a sum that goes straight into the array where it stays, each row by itself?"""
-    place = storage.places.get(item)
-    if item.role != REDUCE or item.needs or place is None or place.definition is None:
-        return False
-    return (
-        item.body is not None and bool(products(item.body)) and len(item.inside) == 1
-        and set(rows.axes) <= set(item.outside)
-    )  # fmt: skip
 
 
 def _conditions(items: Iterable[Item]) -> Iterable[Expr]:

@@ -29,7 +29,8 @@ class Loop:
     """A loop over ``axis``; ``sequential`` where one iteration builds on those before.
 
     A ``blocked`` loop runs over blocks of the axis and fixes nothing: its entries are products of
-    matrices, each for the whole block, and loops over the rows of the block.
+    matrices, each for the whole block, and loops over the rows of the block.  ``unrolled``: how
+    often it is surely run, all of it at once; 0 where that is not asked for.
     """
 
     axis: Axis
@@ -37,6 +38,7 @@ class Loop:
     downwards: bool = False
     sequential: bool = False
     blocked: bool = False
+    unrolled: int = 0
 
     @property
     def items(self) -> list[Item]:

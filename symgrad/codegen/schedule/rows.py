@@ -44,6 +44,14 @@ class Rows:
         return len(self.axes) == 1 or bool(self.flat)
 
     @property
+    def last(self) -> Loop:
+        """The loop over the last of the axes."""
+        loop = self.loop
+        for _ in self.axes[1:]:
+            (loop,) = (entry for entry in loop.body if isinstance(entry, Loop))
+        return loop
+
+    @property
     def inner(self) -> frozenset[Axis]:
         """The axes of the loops inside."""
         return frozenset(axis for item in self.loop.items for axis in item.axes) - {*self.axes}
