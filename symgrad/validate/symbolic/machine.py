@@ -1485,7 +1485,9 @@ class Summary:
     def _tiled(self, write: Write, inner: Axis) -> _Joined | None:
         """An axis of a write and the loop's as one, where they only occur as one."""
         count, step = inner.extent, coefficient(write.address, inner)
-        if count.constant is None or step is None or write.value is None:
+        if not (count.constant or 0) > 0 or step is None or write.value is None:
+            return None
+        if inner in free_axes(one.extent for one in write.axes):
             return None
         if coefficient(write.address, self._axis) != count * step:
             return None

@@ -385,7 +385,7 @@ def _unique(
             (axis, width), *_ = inner
             ratio = step.exact_quotient(width)
             gap = digits[axis] - Dim.of(axis)
-            if ratio is None or axis in digits[axis].atoms:
+            if ratio is None or not digits[axis].atoms.isdisjoint(one for one, _ in ordered):
                 return False
             if not (integers.entails(ratio - 1 - gap) and integers.entails(ratio - 1 + gap)):
                 return False
