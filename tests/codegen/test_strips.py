@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ def test_conditions_that_do_not_vary_stand_around_a_strip() -> None:
     body = emit_kernel(_kernels("conditions on rows")["op_backward"].graph, "k").view.body
     parts = body.split("#pragma GCC unroll ")
     assert len(parts) > 3
-    for before, part in zip(parts, parts[1:], strict=False):
+    for before, part in pairwise(parts):
         assert before.rstrip().endswith("{")
         assert "if (" in before.rstrip().split("\n")[-1]
         assert "?" not in part.partition("#pragma omp simd")[2].partition("}")[0]
