@@ -17,7 +17,7 @@ def judged(forward: str, name: str, gradient: str) -> Report:
 
 @pytest.mark.parametrize("name", ["m", "mask", "keep"])
 def test_what_is_not_traced_as_a_mask_is_not_refuted_as_an_index(name: str) -> None:
-    report = judged("x[{}]", name, "g")
+    report = judged("x[{}].flip(0)", name, "g.flip(0)")
     assert str(report.verdict) == "UNDECIDED", str(report)
     reason = report.inputs["x"].reason
     assert f"where {name} holds truth values, this is not traced" in reason
@@ -30,8 +30,9 @@ def test_what_is_named_as_an_index_is_refuted_as_one(name: str) -> None:
     assert str(judged("x[{}]", name, "g").verdict) == "REFUTED"
 
 
-def test_what_is_right_for_a_mask_alone_says_so() -> None:
-    report = judged("x[{}].sum()", "m", "g")
+@pytest.mark.parametrize("forward", ["x[{}]", "x[{}].sum()"])
+def test_what_is_right_for_a_mask_alone_says_so(forward: str) -> None:
+    report = judged(forward, "m", "g")
     assert str(report.verdict) == "PROVED", str(report)
     (condition,) = [one.text for one in report.inputs["x"].conditions if one.kind == "shapes"]
     assert "bool m" in condition
