@@ -111,7 +111,8 @@ def _as_declared(session: Session, argument: Argument, value: Any) -> Any:
         if not declared:
             raise ProtocolError(
                 f"the gradient of {argument.name!r} is complex, {argument.name} is real",
-                hint="return its real part",
+                hint=f"return its real part, or state that {argument.name} is complex: c64[n m]",
+                real=(argument.name,),
             )
         return value.pairs
     if not declared or value is None:

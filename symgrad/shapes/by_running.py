@@ -64,6 +64,8 @@ def run_shapes(search: Search, found: Trial | None) -> Trial | None:
     is_like = found is None or len(found.chosen) == len(names)
     if search.partly or not is_like or not {*names} <= {one.name for one in passed}:
         return None
+    if any(one.complex for unknown in search.unknowns for one in unknown.candidates):
+        return None
     climb = _Climb(search, original, passed, found)
     try:
         best = in_child(

@@ -45,6 +45,7 @@ class Candidate:
     ``price``: the order in which candidates are tried.  ``constant``: a number of which no
     gradient is wanted.  ``absent``: None for an optional argument.  ``named``: the annotation lists
     the value.  ``spare``: what is tried where the others are refused, and not judged beside them.
+    ``complex``: it holds complex numbers.
     """
 
     price: int
@@ -56,12 +57,13 @@ class Candidate:
     absent: bool = False
     named: bool = False
     spare: bool = False
+    complex: bool = False
 
     def __hash__(self) -> int:
         value = self.value
         if isinstance(value, (dict, Attributes)):  # which have no hash
             value = described(value)
-        return hash((self.price, self.rank, self.dtype, self.spec, value))
+        return hash((self.price, self.rank, self.dtype, self.spec, value, self.complex))
 
     @property
     def is_tensor(self) -> bool:
@@ -321,6 +323,19 @@ def _as_items(
     if optional:
         return Unknown(name, optional)
     raise list_of_tensors(function, name)
+
+
+def with_complex(unknown: Unknown, *, alone: bool, first: bool) -> Unknown:
+    """The argument with complex tensors for what may be one of floats.
+
+    ``alone``: it is nothing else; ``first``: they come before all else that it may be.
+    """
+    floats = [one for one in unknown.candidates if one.rank is not None and one.dtype is None]
+    found = [replace(one, complex=True) for one in floats if not one.constant]
+    if not found or any(one.complex for one in floats):
+        return unknown
+    rest = [] if alone else _priced(unknown.candidates, int(first))
+    return Unknown(unknown.name, _priced([*found, *rest] if first else [*rest, *found]))
 
 
 def list_of_tensors(function: AnyFunction, name: str) -> SpecError:

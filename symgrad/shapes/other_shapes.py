@@ -298,7 +298,7 @@ def _repeatable(trial: Trial, *, both: bool) -> Iterator[tuple[dict[int, tuple[D
     """
     rows = zip(trial.chosen, trial.specs, strict=True)
     shapes = {at: spec.dims for at, (one, spec) in enumerate(rows)
-              if spec is not None and is_float(one) and one.rank}  # fmt: skip
+              if spec is not None and is_float(one) and one.rank and not one.complex}  # fmt: skip
     every = Counter(shapes.values())
     sizes = {at: {dim for it, dims in shapes.items() if it != at for dim in dims} for at in shapes}
     for at, shape in shapes.items():

@@ -9,7 +9,14 @@ from types import NoneType
 from typing import Any
 
 from symgrad.budgets import SHAPE_STEPS, TRIAL_CASES
-from symgrad.errors import CasesError, ControlFlowError, Location, ShapeError, SymgradError
+from symgrad.errors import (
+    CasesError,
+    ControlFlowError,
+    Location,
+    ShapeError,
+    SymgradError,
+    TraceError,
+)
 from symgrad.frontend.asked import OTHER, values_of
 from symgrad.frontend.branches import branches
 from symgrad.frontend.compared import comparing
@@ -26,9 +33,9 @@ from symgrad.frontend.unsupported import MissingOperationError
 from symgrad.ir.dim import Dim
 from symgrad.ir.function import FunctionGraphs
 from symgrad.plain_values import described
-from symgrad.shapes.candidates import Candidate, Unknown, unknowns, with_settings
+from symgrad.shapes.candidates import Candidate, Unknown, unknowns, with_complex, with_settings
 from symgrad.shapes.hopeless import Hopeless
-from symgrad.shapes.outcomes import asks_ways, refusal_of, valued_of
+from symgrad.shapes.outcomes import asks_ways, problem_of, refusal_of, valued_of
 from symgrad.shapes.sizes import USUAL_NUMBERS, Specs, Step, following, letters, renamed
 from symgrad.shapes.trial import NONE, Trial, is_float, put
 
@@ -233,9 +240,12 @@ class Search:
             self.asked |= asked if len(asked) == 1 else NONE
             self._note_ending(ending)
             self._learn_settings(trial, error)
+            self._learn_complex(error, first=True)
             return None, error
         finally:
             self._learn(trial, compared)
+        if (problem := problem_of(found)) is not None:
+            self._learn_complex(problem, first=False)
         return found, None
 
     def _in_a_branch(self, request: Request) -> FunctionGraphs:
@@ -316,6 +326,15 @@ class Search:
             self.parts.pop(name, None)
             self.ending, self.same = None, 0
 
+    def _learn_complex(self, error: Exception, *, first: bool) -> None:
+        """What would have to be complex may be.  ``first``: forward takes nothing else."""
+        names = error.real if isinstance(error, TraceError) else NONE
+        own = names & {unknown.name for unknown in self.unknowns}
+        for at, unknown in enumerate(self.unknowns) if names else ():
+            if unknown.name in own or not own:  # else it is computed from a gradient
+                alone = first and len(own) == 1
+                self.unknowns[at] = with_complex(unknown, alone=alone, first=first)
+
     def _note_ending(self, error: SymgradError) -> None:
         """Count trials that end in what no argument changes, one and the same.
 
@@ -349,7 +368,8 @@ class Search:
                 dims = [Dim.size(next(fresh)) for _ in range(one.rank)]
                 if unknown.name in self.square:
                     dims[-1] = dims[-2]
-                spec = TensorSpec(tuple(dims), one.dtype)
+                pair = [Dim.of(2)] if one.complex else []
+                spec = TensorSpec((*dims, *pair), one.dtype, complex=one.complex)
             specs.append(spec)
         return tuple(specs)
 
@@ -363,4 +383,4 @@ def _described(name: str, one: Candidate, spec: TensorSpec | None) -> str:
 def _spec_text(spec: TensorSpec) -> str:
     """``n m``; with a dtype where it is not the default one."""
     text = str(spec)
-    return text[len("float[") : -1] if spec.dtype is None else text
+    return text if spec.dtype is not None or spec.complex else text[len("float[") : -1]

@@ -27,7 +27,7 @@ from symgrad.frontend.questions import (
     questions,
 )
 from symgrad.frontend.session import Session, current
-from symgrad.frontend.table import FUNCTIONS
+from symgrad.frontend.table import FUNCTIONS, OperationCallError
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.frontend.unsupported import missing_op
 from symgrad.interop.torch import (
@@ -51,6 +51,7 @@ from symgrad.interop.torch.constants import (
 from symgrad.interop.torch.dtypes import told
 from symgrad.interop.torch.old_orders import in_new_order
 from symgrad.ir.dtype import NARROW, DType
+from symgrad.ir.graph import ancestors
 from symgrad.tensor import gradients
 
 
@@ -338,11 +339,34 @@ def _real(self: Any) -> Any:
     return self
 
 
+_NOT_OF_REALS = {
+    "imag": "imag is not implemented for tensors with non-complex dtypes.",
+    "view_as_real": "view_as_real is only supported for complex tensors",
+}
+"""What torch says of what complex tensors alone have."""
+
+
+def _refused_of_reals(name: str) -> Callable[..., Any]:
+    """What raises torch's error for a real tensor."""
+
+    def raising(input: Any) -> Any:
+        roots = ancestors([inward(input).node])
+        inputs = [one.attributes["name"] for one in roots if one.op == "input"]
+        error = OperationCallError(
+            f"torch raises RuntimeError: {_NOT_OF_REALS[name]}", location=here(), real=inputs,
+            hint="state which inputs are complex: c64[n m]",
+        )  # fmt: skip
+        raise note_raised(error)
+
+    return raising
+
+
 _METHODS: dict[str, Callable[..., Any]] = {
     "as_strided": beneath.guarded("as_strided", strided.as_strided),
     "resize_as_": memory.resize_as_, "resize_": memory.resize_,
     "backward": _backward, "stride": beneath.stride, "is_conj": lambda self: False,
-    "get_real": _real, "real": _real,
+    "get_real": _real, "real": _real, "get_imag": _refused_of_reals("imag"),
+    **{name: _refused_of_reals(name) for name in _NOT_OF_REALS},
     "is_neg": _is_neg, "resolve_conj": lambda self: self, "resolve_neg": _resolve_neg,
     "type": lambda self, *args, **named: self.type(*args, **named),
     "is_same_size": lambda self, other: SymbolicTensor.is_same_size(self, inward(other)),
@@ -353,7 +377,8 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "is_complex": lambda self: False, "is_signed": lambda self: self.storage.node.dtype.is_signed,
 }  # fmt: skip
 _OF_BOTH = _words(
-    "as_strided is_conj is_neg is_same_size is_complex is_signed real resolve_conj resolve_neg"
+    "as_strided is_conj is_neg is_same_size is_complex is_signed real resolve_conj resolve_neg "
+    "imag view_as_real"
 )
 """Methods that are functions of torch, too, with the same answers."""
 _OF_DEVICES = _words("is_hpu is_ipu is_maia is_meta is_mps is_mtia is_vulkan is_xla is_xpu")
