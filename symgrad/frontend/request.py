@@ -609,7 +609,8 @@ class _Binder:
         else:
             raise SpecError(
                 f"{self.name}: nothing says what the argument {name!r} is",
-                hint="give a shape spec for a tensor, or annotate it in forward, as in "
+                hint="give a shape spec for a tensor, [] for one without axes, or annotate it in "
+                "forward, as in "
                 f'{name}: "f32[n m]"; for a non-tensor argument static={{"{name}": value}}',
             )
 

@@ -503,18 +503,19 @@ def as_symgrad_error(error: Exception | SystemExit, stage: str) -> SymgradError:
             error.hint = session.guest.worded(error.hint)
         return error
     text = str(error) or type(error).__name__
-    if stage in ("backward", "jvp") and lacks_setup(error):
+    hint = ""
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        hint = f"pip install {error.name}, or {REFERENCE.format('needs it')}"
+    lacking = isinstance(error, ImportError) or lacks_setup(error)
+    if stage in ("backward", "jvp") and lacking:
         said = f"{stage} refuses to run here: {type(error).__name__}: {text}"
-        unready = UnreadyError(said, location=location)
+        unready = UnreadyError(said, location=location, hint=hint)
         unready.__cause__ = error
         return unready
     about_ours = _OURS.search(text) and "'NoneType'" not in text
     kind = TraceError if own and not about_ours else OperationError
     if kind is TraceError and stage == "backward" and is_raised(error):
         kind = RefusalError
-    hint = ""
-    if isinstance(error, ModuleNotFoundError) and error.name:
-        hint = f"pip install {error.name}, or {REFERENCE.format('needs it')}"
     said = f"{stage} raised {type(error).__name__}: {spoken(text)}"
     found = kind(said, location=location, hint=hint)
     found.__cause__ = error

@@ -2,8 +2,8 @@
 
 In: text.  Out: ``TensorSpec``.
 
-    spec ::= dtype "[" dims "]" | dims          dtype: f32 f64 i64 i32 i16 i8 u8 bool c64 c128
-    dims ::= dim*                               separated by blanks; none: a number of rank 0
+    spec ::= dtype? "[" dims "]" | dims         dtype: f32 f64 i64 i32 i16 i8 u8 bool c64 c128
+    dims ::= dim*                               separated by blanks; none: no axes, written []
     dim  ::= name | integer | expression        an expression has no blanks: n+1, 2*n, (n-1)//2
            | "*" name | "..."                   any number of axes; at most one of them
            | "_"                                a size of its own
@@ -35,7 +35,7 @@ from symgrad.ir.dtype import (
     uint8,
 )
 
-_TYPED = re.compile(r"^\s*(\w+)\s*\[(.*)\]\s*$", re.DOTALL)
+_TYPED = re.compile(r"^\s*(\w*)\s*\[(.*)\]\s*$", re.DOTALL)
 ANY_RANK = "batch"
 ANONYMOUS = "_"
 _COMPLEX = {
@@ -136,7 +136,7 @@ def parse_spec(text: str) -> TensorSpec:
 
 
 def _dtype(name: str, text: str) -> DType | None:
-    if name in ("float", "Float"):
+    if name in ("", "float", "Float"):
         return None
     if name in _COMPLEX:
         return _COMPLEX[name]

@@ -829,6 +829,7 @@ def outcome_of(one: JudgedCase, name: str) -> Judgement | None:
         return one.judgements[name]
     if isinstance(one.case.problem, UnreadyError):
         said = f"{one.case.problem.what}, {one.case.problem.location}"
+        said += f"; {one.case.problem.hint}" if one.case.problem.hint else ""
         return Judgement(Verdict.UNDECIDED, reason=said)
     if one.case.problem is not None:
         verdict = Verdict.UNDECIDED if is_limit(one.case.problem) else Verdict.REFUTED

@@ -198,8 +198,8 @@ def _arguments(command: Callable[..., None]) -> Callable[..., None]:
         (
             click.option(
                 "--shapes",
-                help='One spec a tensor input: "n k; m k; m" or "f32[n]"; with quotes, containers '
-                'as in Python: {"w": "d m", "b": "m"}, "n d".',
+                help='One spec a tensor input: "n k; m k; m" or "f32[n]; []"; with quotes, '
+                'containers as in Python: {"w": "d m", "b": "m"}, "n d".',
             ),
             click.option(
                 "--static",

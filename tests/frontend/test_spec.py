@@ -131,3 +131,10 @@ class Int(Float):
 )
 def test_annotations(annotation: Any, wanted: TensorSpec | None) -> None:
     assert annotated_spec(annotation, globals()) == wanted
+
+
+def test_brackets_alone_are_of_floats() -> None:
+    assert parse_spec("[]") == TensorSpec(())
+    assert parse_spec(" [n 3] ") == TensorSpec((N, Dim.of(3)))
+    with pytest.raises(SpecError):
+        parse_spec("[n")

@@ -42,3 +42,21 @@ def test_it_is_judged_where_the_set_up_is_there(monkeypatch: pytest.MonkeyPatch)
     for name in ("Nested", "Else"):
         report = sg.verify(getattr(unready, name), "n m")
         assert report.verdict == sg.PROVED, str(report)
+
+
+@pytest.mark.parametrize("name", ["NotInstalled", "WithoutName"])
+def test_what_cannot_be_imported_is_undecided(name: str) -> None:
+    report = sg.verify(getattr(unready, name))
+    assert report.verdict == sg.UNDECIDED, str(report)
+    (found,) = report.inputs.values()
+    assert found.reason.startswith("backward refuses to run here: ")
+    assert not found.suggestion
+
+
+def test_what_may_be_installed_is_named() -> None:
+    (found,) = sg.verify(unready.NotInstalled, "n m").inputs.values()
+    assert "pip install package_that_is_missing" in found.reason
+
+
+def test_a_backward_that_handles_it_is_judged() -> None:
+    assert sg.verify(unready.HandlesImport, "n m").verdict == sg.REFUTED

@@ -187,3 +187,29 @@ class Count(Square):
     @staticmethod
     def backward(ctx, g):
         return g, g
+
+
+class NotInstalled(Square):
+    @staticmethod
+    def backward(ctx, g):
+        from package_that_is_missing.settings import settings
+
+        return Square.backward(ctx, g) * settings.one
+
+
+class WithoutName(Square):
+    @staticmethod
+    def backward(ctx, g):
+        from torch.nn.functional import function_that_is_missing
+
+        return function_that_is_missing(Square.backward(ctx, g))
+
+
+class HandlesImport(Square):
+    @staticmethod
+    def backward(ctx, g):
+        try:
+            import package_that_is_missing
+        except ImportError:
+            return 3 * g
+        return package_that_is_missing.gradient(g)
