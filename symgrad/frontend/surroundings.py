@@ -37,6 +37,8 @@ _CHANGES = re.compile(
     r"|torch\.([\w.]+\.)?(manual_seed\w*|seed|seed_all)$|torch\.autocast_(in|de)crement_nesting$"
     r"|torch\.autograd\.(set_detect_anomaly|detect_anomaly|anomaly_mode\.\w+)$"
 )
+_ABOUT_NAN = re.compile(r"torch\.([\w.]+\.)?set_anomaly_enabled$")
+"""What makes an error of a nan, and changes nothing else."""
 _MACHINE = re.compile(
     r"(\w+\.)+(__version__|version\.\w+|git_version)$|\w+\.__version__$"
     r"|torch\.(cuda|mps|xpu|mtia|cpu|accelerator)\.(?!amp\b|nvtx\b|Stream$|Event$|stream$|synchronize$|\w*Tensor$)"
@@ -79,6 +81,8 @@ def read(space: Mapping[str, Any], chain: tuple[str, ...]) -> Read | None:
         return None
     if _INSIDES.match(path):
         return Read(f"{path} is used, which tells of the trace", False)
+    if _ABOUT_NAN.match(path):
+        return Read(f"{path} makes no error of a nan", True)
     if _CHANGES.match(path):
         return Read(f"{path} changes a setting that all calls share", False)
     if _MACHINE.match(path):

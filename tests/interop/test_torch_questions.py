@@ -551,6 +551,13 @@ def test_settings_that_are_changed_are_not_proved(line: str, folder: Path) -> No
     assert str(report.verdict) == "UNDECIDED", str(report)
 
 
+def test_what_makes_an_error_of_a_nan_is_printed(folder: Path) -> None:
+    line = "torch.set_anomaly_enabled(torch.is_anomaly_enabled())"
+    report = sg.verify(_loaded(PROGRAM.format(forward=line, backward="True"), folder), "n")
+    assert str(report.verdict) == "PROVED", str(report)
+    assert "torch.set_anomaly_enabled makes no error of a nan" in str(report)
+
+
 # -- all attributes of tensors
 
 _PLAIN = (bool, int, float, str, type(None), torch.Size, torch.dtype, torch.device, torch.layout)
