@@ -152,8 +152,8 @@ def nothing_found(search: Search) -> SymgradError:
         f"shapes that forward accepts{came}",
         location=(nearest and nearest[0].location) or class_location(cls),
         hint=f'say --shapes "{"; ".join(map(_likely, tensors)) or "n m"}" (2*n: even, 3: '
-        f"the number, i64[n]: integers, []: no axes), and --static {plain}=VALUE, or static = {{ {plain} = "
-        'VALUE } in symgrad.toml, for what is no tensor; or annotate: x: "f32[n m]"'
+        f"the number, i64[n]: integers, []: no axes), and --static {plain}=VALUE, or static = "
+        f'{{ {plain} = VALUE }} in symgrad.toml, for what is no tensor; or annotate: x: "f32[n m]"'
         + ("" if search.guest is None else search.guest.shapes_hint),
     )
 
