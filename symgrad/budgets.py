@@ -258,6 +258,8 @@ WITNESS_TRIES = 12
 """Points tried as a witness of an obligation."""
 ZERO_TRIES, ZERO_POSITIONS = 16, 4
 """Points and indices at which a value that is printed not to be 0 is computed."""
+MOST_BRANCHES = 9
+"""Ways to decide the comparisons of an element that are proved one by one."""
 DOMAIN_CANDIDATES = 24
 """Conditions of the domain that are looked at."""
 LONGEST_CONDITION = 40

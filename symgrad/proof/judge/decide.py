@@ -34,6 +34,7 @@ from symgrad.ir.graph import Graph
 from symgrad.proof.judge import equalities, nullsets, stated
 from symgrad.proof.judge.approximations import is_beyond, left_out, smoothed
 from symgrad.proof.judge.boundaries import Boundary
+from symgrad.proof.judge.branches import Branches, branch_by_branch, settled
 from symgrad.proof.judge.defined import Definedness, outside
 from symgrad.proof.judge.equalities import Solution
 from symgrad.proof.judge.equality import (
@@ -539,10 +540,13 @@ class _Decision:
                 proved_by, equality = ready, ready.prover.prove(name)
                 if not equality.equal and len(self.subject.gradients) > 1:
                     proved_by, equality = self._alone(name, equality)
+            branches = self._in_branches(name, equality)
+            if branches is not None and not equality.equal and not branches.demanding:
+                equality = Equality(True, "branch by branch", conditions=branches.conditions)
             if equality.equal:
                 with deadline.step(f"it was asked where the gradient of {name} is right"):
                     defined = defined or Definedness(self.subject, proved_by.declared)
-                    self._proved(proved_by, name, equality, defined)
+                    self._proved(proved_by, name, equality, defined, branches)
                 continue
             with deadline.step(f"a counterexample for {name} was looked for"):
                 if not self._proved_smooth(name):
@@ -560,14 +564,39 @@ class _Decision:
         found = alone.prover.prove_in_pieces(name)
         return alone, found if found.equal else reason
 
-    def _proved(self, ready: Proving, name: str, equality: Equality, defined: Definedness) -> None:
-        """What the normal form shows to be equal is PROVED, unless it is wrong in a corner."""
+    def _in_branches(self, name: str, proved: Equality) -> Branches | None:
+        """A gradient branch by branch, if it is not proved at once, or demands a domain."""
+        if proved.equal and all(one.kind != "domain" for one in proved.conditions):
+            return None
+
+        def prove(leaf: Subject) -> Equality:
+            ready = proving(leaf, self.budget, self.total)
+            found = ready.prover.prove(name)
+            return replace(found, conditions=(*ready.conditions, *found.conditions))
+
+        with deadline.step(f"the gradient of {name} was proved branch by branch"):
+            try:
+                return branch_by_branch(self.subject, name, prove, proved=proved.equal)
+            except (SymgradError, UnsolvedError):
+                return None
+
+    def _proved(
+        self, ready: Proving, name: str, whole: Equality, defined: Definedness,
+        branches: Branches | None = None,
+    ) -> None:  # fmt: skip
+        """What the normal form shows to be equal is PROVED, unless it is wrong in a corner.
+
+        ``branches``: where what it demands is demanded.
+        """
+        equality = (branches and settled(branches, whole)) or whole
         if self._wrong_at_sizes(equality.doubtful, name) or self._wrong_in_a_corner(name):
             return
         if defined.nowhere(name):
             self._undecided(name, "it is not shown that backward is defined for any input")
             return
         almost = self._on_null_sets(ready.prover, name, equality)
+        if almost and branches is not None and branches.whole and not branches.demanding:
+            almost = nullsets.beside_kinks(self.subject, branches.edges)
         if almost is None or (almost and self._proved_as_read(name, len(almost))):
             return
         found = (*ready.conditions, *equality.conditions)
@@ -577,7 +606,7 @@ class _Decision:
             method=f"{equality.method}, almost everywhere" if almost else equality.method,
             conditions=(
                 *said,
-                *defined.conditions(name, said, equality.known),
+                *self._defined(defined, name, said, equality, whole, branches),
                 *self._readings(name),
             ),
             recognised=self.subject.recognised,
@@ -585,6 +614,17 @@ class _Decision:
             smooth=self._smooth(ready.prover, name, (*found, *almost)),
             passed=tuple(point.sizes for point in self.evidence[name].passed),
         )
+
+    def _defined(
+        self, defined: Definedness, name: str, said: Collection[Condition], equality: Equality,
+        whole: Equality, branches: Branches | None,
+    ) -> list[Condition]:  # fmt: skip
+        """Where backward is not defined, but for what is printed; in a region for what it is of."""
+        if branches is None or not branches.region or equality is whole:
+            return defined.conditions(name, said, equality.known)
+        region = branches.region
+        inside = defined.conditions(name, (*said, *whole.conditions), whole.known, within=region)
+        return [*inside, *defined.conditions(name, said, beside=region)]
 
     def _smooth(
         self, prover: Prover, name: str, conditions: Collection[Condition]

@@ -53,6 +53,7 @@ from symgrad.proof.judge.ranges import (
 from symgrad.proof.judge.reference import gradient_indices
 from symgrad.proof.judge.supports import with_supports
 from symgrad.proof.normal import atoms as kinds
+from symgrad.proof.normal.algebra import multiples, primitive
 from symgrad.proof.normal.atoms import Undecided
 from symgrad.proof.normal.context import Proof
 from symgrad.proof.normal.facts import Facts
@@ -126,13 +127,19 @@ class Definedness:
 
     def conditions(
         self, name: str, printed: Iterable[Condition] = (),
-        known: Iterable[tuple[Node, Range]] = (),
+        known: Iterable[tuple[Node, Range]] = (), *,
+        within: Guards = _ALWAYS, beside: Guards | None = None,
     ) -> list[Condition]:  # fmt: skip
         """Where the gradient of ``name`` is not defined, but for what is printed already.
 
-        ``known``: what the printed conditions say of single nodes.
+        ``known``: what the printed conditions say of single nodes.  Only what is evaluated under
+        the conditions ``within`` alone counts, and not what is under those ``beside``.
         """
-        open_needs = [need for need in self._own(name) if self._left(need)]
+        open_needs = [
+            need for need in self._own(name)
+            if within <= need.guards and not (beside is not None and beside <= need.guards)
+            and self._left(need)
+        ]  # fmt: skip
         if not open_needs:
             return []
         before, self._ranges = self._ranges, self._ranges.copy()
@@ -366,15 +373,18 @@ def _no_pole(node: Node, function: str) -> Condition:
 _MOVING = frozenset(("expand", "reshape", "permute", "detach"))
 
 
-def guarded(roots: Iterable[Node]) -> dict[Node, list[Guards]]:
+def guarded(roots: Iterable[Node], *, values: bool = False) -> dict[Node, list[Guards]]:
     """The nodes that ``roots`` need, each with the sets of conditions under which it is read.
 
     Arguments last.  A condition is kept as long as elements are read at the same indices.
+    ``values``: what only says which branch is taken is left out.
     """
     found: dict[Node, list[Guards]] = {root: [_ALWAYS] for root in roots}
     for node in reversed(ancestors(list(found))):
         for guards in found.get(node, ()):
             for arg, own in _read(node, guards):
+                if values and not arg.dtype.is_float:
+                    continue
                 _add(found.setdefault(arg, []), own)
     return found
 
@@ -395,6 +405,17 @@ def _read(node: Node, guards: Guards) -> Iterator[tuple[Node, Guards]]:
     kept = guards if get(node.op).kind == "elementwise" else _ALWAYS
     for arg in value_args(node):
         yield arg, kept
+
+
+def excluded(guards: Guards, ranges: Ranges) -> bool:
+    """Does one of some conditions hold nowhere, by the ranges of what it compares?"""
+    for condition, value in guards:
+        if condition.op in COMPARISONS and condition.op not in ("eq", "ne"):
+            relation = condition.op if value else OPPOSITE[condition.op]
+            left, right = (ranges.of(side) for side in condition.args)
+            if _compared(relation, right).meet(left).empty:
+                return True
+    return False
 
 
 def _add(known: list[Guards], guards: Guards) -> None:
@@ -645,11 +666,13 @@ class _Algebra:
             return True
         if given == "!=":
             return False
-        for sign in (1, -1) if relation == "!=" else (1,):
-            rest = poly.scaled(sign) - known
-            enough = not rest.terms or holds(self.context, rest, ">=")
-            if enough and (given == ">" or relation == ">="):
-                return True
-            if given == ">=" and relation in (">", "!=") and holds(self.context, rest, ">"):
-                return True
+        poly, known = (primitive(self.context, one) for one in (poly, known))
+        for signed in (poly, -poly) if relation == "!=" else (poly,):
+            for factor in dict.fromkeys((1, *multiples(signed, known))):
+                rest = signed - known.scaled(factor)
+                enough = not rest.terms or holds(self.context, rest, ">=")
+                if enough and (given == ">" or relation == ">="):
+                    return True
+                if given == ">=" and relation in (">", "!=") and holds(self.context, rest, ">"):
+                    return True
         return False

@@ -9,7 +9,7 @@ one that no input meets (``tanh(x) == 1``, ``x == 0`` for a positive x).
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -38,7 +38,7 @@ from symgrad.proof.judge.boundaries import (
     roundings,
     source_of,
 )
-from symgrad.proof.judge.defined import Definedness, outside
+from symgrad.proof.judge.defined import Definedness, excluded, guarded, outside
 from symgrad.proof.judge.equality import domains, facts_of
 from symgrad.proof.judge.ranges import Ranges, of_inputs, point
 from symgrad.proof.normal.facts import Facts
@@ -277,12 +277,29 @@ def _flowing(subject: Subject, nodes: list[Node], at: Evaluation | None) -> list
     ]  # fmt: skip
 
 
+def untaken(subject: Subject) -> Callable[[Node, Boundary], bool]:
+    """Is a node of forward read only in branches that are not taken where it bends?"""
+    read = guarded(subject.forward.results, values=True)
+    known = _ranges(subject)
+
+    def is_untaken(node: Node, one: Boundary) -> bool:
+        ways = read.get(node)
+        if not ways or not all(ways) or isinstance(one.value, Node):
+            return False
+        there = known.copy()
+        there.learn(one.point, point(one.value))
+        return all(excluded(guards, there) for guards in ways)
+
+    return is_untaken
+
+
 class _Kinks:
     """The conditions of the nodes of one forward, for the gradient of one input."""
 
     def __init__(self, subject: Subject, name: str, smooth: Collection[Boundary]) -> None:
         self.subject, self.name, self.smooth = subject, name, smooth
         self.at = _generic(subject)
+        self._is_untaken = untaken(subject)
         self._outside = outside(subject)
 
     def of(self, node: Node) -> list[Condition]:
@@ -297,7 +314,7 @@ class _Kinks:
         if node.op in _ROUNDING:
             return self._rounded(node)
         if node.op in _BOUNDED:
-            return self._all(kinked(node))
+            return self._all(one for one in kinked(node) if not self._is_untaken(node, one))
         return self._by_record(node)
 
     def of_jump(self, node: Node) -> list[Condition]:

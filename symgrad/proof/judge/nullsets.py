@@ -55,7 +55,7 @@ from symgrad.proof.judge.boundaries import (
 )
 from symgrad.proof.judge.ends import closed_ends, has_inner_side
 from symgrad.proof.judge.goals import Equal, Goal, definitions
-from symgrad.proof.judge.kinks import bends, equation
+from symgrad.proof.judge.kinks import bends, equation, untaken
 from symgrad.proof.judge.masks import masks_of, name_of_mask
 from symgrad.proof.judge.reference import gradient, gradient_indices
 from symgrad.proof.oracle.subject import Subject
@@ -179,7 +179,12 @@ def _unsafe(subject: Subject, found: Mapping[Boundary, Meeting]) -> dict[Boundar
 def named(subject: Subject, found: Iterable[Boundary]) -> set[Boundary]:
     """Those of some boundaries that a report names as kinks, or as ties, of forward."""
     positive = positive_inputs(subject)
-    kinks = {boundary for node in bends(subject) for boundary in kinked(node, positive)}
+    bending = bends(subject)
+    is_untaken = untaken(subject) if bending else None
+    kinks = {
+        boundary for node in bending for boundary in kinked(node, positive)
+        if is_untaken is None or not is_untaken(node, boundary)
+    }  # fmt: skip
     sorted_ones = {source_of(node.args[0]) for node in subject.forward.nodes if node.op == "rank"}
     return {
         boundary for boundary in found
@@ -482,6 +487,12 @@ def _written(lowering: Lowering, value: Fraction, like: Expr) -> Expr:
 
 
 # -- in words
+
+
+def beside_kinks(subject: Subject, found: Sequence[Boundary]) -> list[Condition]:
+    """Some boundaries as conditions to print, but for those that a report names in any case."""
+    known = named(subject, found)
+    return [said(one, Meeting(one.point), KIND) for one in found if one not in known]
 
 
 def said(boundary: Boundary, meeting: Meeting, kind: str) -> Condition:

@@ -1333,8 +1333,8 @@ def factor_sign(context: Proof, atom: Atom, exponent: Number) -> int:
     if atom.indicator:
         return NONNEGATIVE
     if isinstance(exponent, Fraction):
-        positive = kind == kinds.POWER and is_positive(context, atom.data[0])
-        return POSITIVE if positive or exponent < 0 else NONNEGATIVE
+        inside = atom.data[0] if kind == kinds.POWER else of_atom(atom)
+        return POSITIVE if exponent < 0 or is_positive(context, inside) else NONNEGATIVE
     own = _own_sign(context, atom)
     if own == POSITIVE or (own == NONNEGATIVE and exponent < 0):
         return POSITIVE
@@ -1481,7 +1481,7 @@ def _stated_sign(context: Proof, poly: Poly, ends: int) -> int:
             if not all(in_range(context, places[own], own.data[1]) for own in template.indices):
                 continue
             known = substitute(context, template.poly, places)
-            for factor in _multiples(poly, known):
+            for factor in multiples(poly, known):
                 rest = poly - known.scaled(factor)
                 found = poly_sign(context, rest, ends + 1)
                 if found == POSITIVE or (found == NONNEGATIVE and template.strict):
@@ -1528,7 +1528,7 @@ def _sign_of_factors(context: Proof, poly: Poly, ends: int) -> int:
     return found if scale > 0 and poly == whole.scaled(exact(scale)) else UNKNOWN
 
 
-def _multiples(poly: Poly, known: Poly) -> list[Number]:
+def multiples(poly: Poly, known: Poly) -> list[Number]:
     """The positive numbers by which a relation may be in a polynomial."""
     found: dict[Number, None] = {}
     for monomial, value in known.terms.items():
