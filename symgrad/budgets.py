@@ -374,10 +374,9 @@ TRIALS_AFTER_A_TRACE = 150
 """Trials after the first shapes that forward accepts, when there is something to be better."""
 TRIAL_CASES = 6
 """Cases of sizes in a trial; where nothing is found with so few, the first trials get more."""
-ATTEMPT_SECONDS, MOST_ATTEMPTS = 3.0, 6000
-"""Of processor time, for shapes that are found by running the class; how many calls are made."""
-ATTEMPTS_AFTER_ONE = 1500
-"""Of these, for shapes that are better than the first that fit."""
+ATTEMPT_SECONDS, MOST_ATTEMPTS = 3.0, 1500
+"""Of processor time, for shapes that are found by running the class; how many calls are made after
+the one that came farthest."""
 ATTEMPT_STEPS = 30_000
 """Steps of Python's in one of these calls."""
 ATTEMPT_MEMORY, ATTEMPT_WAIT = 1 << 30, 60.0

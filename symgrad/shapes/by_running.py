@@ -23,7 +23,6 @@ from symgrad.budgets import (
     ATTEMPT_MEMORY,
     ATTEMPT_SECONDS,
     ATTEMPT_WAIT,
-    ATTEMPTS_AFTER_ONE,
     MOST_ATTEMPTS,
     SHAPE_STEPS,
 )
@@ -140,6 +139,7 @@ class _Climb:
         assert search.guest is not None
         self.guest: Guest = search.guest
         self.original, self.first = original, found is None
+        self.farthest: tuple[int, ...] = (-1,)
         self.unknowns = search.unknowns
         self.start = tuple(_first(search, at, found) for at in range(len(self.unknowns)))
         own = {one.name: at for at, one in enumerate(self.unknowns)}
@@ -158,15 +158,14 @@ class _Climb:
         Nothing where none was found in time.
         """
         self.attempts = self.guest.attempts(self.original)
-        self.ends, self.left = time.process_time() + ATTEMPT_SECONDS, MOST_ATTEMPTS
+        self.ends = time.process_time() + ATTEMPT_SECONDS
+        self.left = MOST_ATTEMPTS
         seen, best = {self.start}, None
         todo = [self._state(self.start, 0)]
         while todo and self._goes_on:
             state = heapq.heappop(todo)
             if self._fits(state):
-                if best is None:
-                    self.left = min(self.left, ATTEMPTS_AFTER_ONE)
-                elif self._quality(state) <= self._quality(best):
+                if best is not None and self._quality(state) <= self._quality(best):
                     continue
                 best = state
             for choices in self._steps(state.choices):
@@ -205,6 +204,7 @@ class _Climb:
 
     @property
     def _goes_on(self) -> bool:
+        """Is there time left, and did one of the last calls come farther than all before?"""
         return self.left > 0 and time.process_time() < self.ends
 
     def _state(self, choices: tuple[Choice, ...], changes: int) -> _State:
@@ -222,6 +222,8 @@ class _Climb:
             score = (reached.stage, 0, 0, reached.steps)
         else:
             score = (2, min(fitting), sum(fitting), reached.steps)
+        if score > self.farthest:
+            self.farthest, self.left = score, MOST_ATTEMPTS
         return _State(choices, reached, score, changes)
 
     def _argument(self, at: int, choice: Choice) -> Any:
