@@ -30,7 +30,7 @@ from symgrad.frontend.function import (
 )
 from symgrad.frontend.replaced import Replace, replaced
 from symgrad.frontend.request import Request
-from symgrad.proof.report.rendering import worded
+from symgrad.proof.report.rendering import at_once, shared_conditions
 from symgrad.proof.report.verdict import AGAINST, DERIVED, DIFFERS
 from symgrad.tools import importing
 from symgrad.tools.discover import Unread, parted
@@ -478,6 +478,7 @@ def _under(one: Judged, report: Report) -> Iterator[str]:
     yield from (
         note for note in one.reservations if note != AGAINST and not note.startswith(DIFFERS)
     )
+    yield from at_once(shared_conditions(report))
     if report.domain:
         yield report.domain
     if report.guessed:
@@ -519,9 +520,11 @@ def _rows(one: Judged) -> Iterator[tuple[str, str, str]]:
         what = one.expectation if one.error is None else one.error.what.partition("\n")[0]
         yield "", one.verdict, what
         return
+    shared = shared_conditions(one.report)
     for name, found in one.report.inputs.items():
         meant = [f"backward {found.surrogate}"] if found.surrogate else []
-        yield name, str(found.verdict), "\n".join([*meant, *map(worded, found.conditions)])
+        own = at_once([each for each in found.conditions if each not in shared])
+        yield name, str(found.verdict), "\n".join([*meant, *own])
     findings = [one for one in one.report.protocol if str(one.verdict) != "PROVED" or one.limits]
     for finding in findings:
         yield f"({finding.name})", str(finding.verdict), finding.text

@@ -48,7 +48,7 @@ from symgrad.proof.oracle.subject import Evaluation, Subject
 from symgrad.proof.oracle.thresholds import broken
 from symgrad.proof.oracle.values import DomainError, Evaluator
 from symgrad.proof.report.records import Condition
-from symgrad.proof.scalars.bodies import kink_node
+from symgrad.proof.scalars.bodies import bends_at_ends, kink_node
 from symgrad.proof.words.code import ATOM, NoSpelling
 from symgrad.proof.words.relations import Said, number, reached_twice, related, spelled
 
@@ -304,12 +304,11 @@ class _Kinks:
 
     def of(self, node: Node) -> list[Condition]:
         """Where a node bends or jumps."""
-        scalar = get(node.op).scalar
         if node.op in _TIES:
             return _ties(node, _TIES[node.op])
         if node.op == "where":
             return self._compared(node.args[0])
-        if scalar is not None and scalar.domain and bare(node.args[0]).op != "input":
+        if bends_at_ends(node.op) and bare(node.args[0]).op != "input":
             return []  # the edge of the domain, which has a condition of its own
         if node.op in _ROUNDING:
             return self._rounded(node)

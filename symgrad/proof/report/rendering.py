@@ -9,6 +9,7 @@ import html
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from symgrad.proof.report.verdict import DERIVED, Verdict
@@ -33,9 +34,13 @@ def as_text(report: Report) -> str:
         lines.append(f"  {DERIVED}")
     if report.domain:
         lines.append(f"  {report.domain}")
+    shared = shared_conditions(report)
+    for said in at_once(shared):
+        lines += _wrapped(said, 2)
     for one in report.inputs.values():
+        own = replace(one, conditions=tuple(c for c in one.conditions if c not in shared))
         lines.append("")
-        lines += _input_lines(one, report.verdict, report.quantified)
+        lines += _input_lines(own, report.verdict, report.quantified)
     if report.protocol:
         lines.append("")
         lines.append("  protocol")
@@ -81,9 +86,11 @@ def _input_lines(one: InputReport, whole: Verdict, quantified: Sequence[str] = (
     elif one.derived and not one.verdict:
         but = f" ({one.derived_but})" if one.derived_but else ""
         lines += _labelled(f"the true gradient{but}", one.derived)
-    for condition in one.conditions:
-        if condition.kind != "declared" or condition.text not in " ".join(quantified):
-            lines += _wrapped(worded(condition), 6)
+    quantifiers = " ".join(quantified)
+    for said in at_once(
+        [c for c in one.conditions if c.kind != "declared" or c.text not in quantifiers]
+    ):
+        lines += _wrapped(said, 6)
     return lines
 
 
@@ -112,6 +119,28 @@ _LEADS = {
 
 
 _AT_KINKS = ("kink", "ties")
+
+
+def shared_conditions(report: Report) -> list[Condition]:
+    """What the program asks of its call, where all of several gradients rest on it."""
+    first, *others = [one.conditions for one in report.inputs.values()] or [()]
+    if not others:
+        return []
+    return [one for one in first if one.kind == "asked" and all(one in own for own in others)]
+
+
+def at_once(conditions: Sequence[Condition]) -> list[str]:
+    """Conditions in words; what is asked in several lines is said once, with all lines."""
+    said: dict[str, list[str]] = {}
+    for one in conditions:
+        place = _AT_LINE.fullmatch(one.text) if one.kind == "asked" else None
+        text = worded(one if place is None else replace(one, text=place["what"]))
+        own = said.setdefault(f"{text} ({place['file']}" if place else text, [])
+        own += [place["line"]] if place else []
+    return [f"{text}:{', '.join(lines)})" if lines else text for text, lines in said.items()]
+
+
+_AT_LINE = re.compile(r"(?P<what>.+) \((?P<file>[^()]+):(?P<line>\d+)\)")
 
 
 def worded(condition: Condition) -> str:

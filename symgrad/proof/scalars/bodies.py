@@ -117,6 +117,16 @@ def asked(op: Op) -> Sequence[tuple[int, int | None]]:
     return found
 
 
+@_by_record
+def bends_at_ends(op: Op) -> bool:
+    """Are the kinks of an op where its domain ends, as that of a root is?"""
+    scalar, operands = op.scalar, OPERANDS[: op.arity]
+    if scalar is None or not scalar.kinks:
+        return False
+    ends = {of_operands(op, one.expression, operands) for one in scalar.domain}
+    return all(of_operands(op, one.expression, operands) in ends for one in scalar.kinks)
+
+
 def kink_node(node: Node) -> Node:
     """What is 0 where a node has its first kink, as a node of the same graph."""
     op = get(node.op)
