@@ -14,7 +14,8 @@ is counted to, is an exponent, bounds a slice or is taken by ``int``, is positiv
 ``dim`` or ``axis`` is an axis, what is compared with a text is that text, what is passed as
 ``reduction`` one of torch's, as ``dtype`` a dtype, as ``ignore_index`` a label, as
 ``label_smoothing`` a share; what is iterated over has items, and what ``permute`` takes is a
-permutation; a bias, and what is given one axis more, is no number.
+permutation; a bias, and what is given one axis more, is no number.  What a function of the library
+gets is what its signature says: a flag, an axis, a count.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from symgrad.frontend.source_text import source_text
 
 AnyFunction = type[Function] | Function
 Evidence = str | int | tuple[str, ...]
+KindsOf = Callable[[str], Mapping[int | str, str]]
 Kind = inspect._ParameterKind
 Parameter = inspect.Parameter
 
@@ -463,18 +465,26 @@ def evidence_of(function: AnyFunction) -> dict[str, Evidence]:
     """
     function = as_written(function)
     tree, named = syntax_of(function), parameters(function)
-    return evidence_in(tree, named, _without_gradient(function, tree))
+    guest = class_of(function).symgrad_guest
+    said = _no_kinds if guest is None else guest.kinds_of
+    return evidence_in(tree, named, _without_gradient(function, tree), said)
+
+
+def _no_kinds(name: str) -> Mapping[int | str, str]:
+    return {}
 
 
 def evidence_in(
-    tree: ast.Module, named: Sequence[Parameter], without: Collection[str]
+    tree: ast.Module, named: Sequence[Parameter], without: Collection[str],
+    kinds_of: KindsOf = _no_kinds,
 ) -> dict[str, Evidence]:  # fmt: skip
     """The same of a tree, and of the parameters that its names are.
 
-    ``without``: those for which backward returns None.
+    ``without``: those for which backward returns None.  ``kinds_of``: what the arguments of a
+    function of the library are.
     """
     names = [one.name for one in named]
-    seen = _Seen(tree, names)
+    seen = _Seen(tree, names, kinds_of)
     used, kept, saved, indices, ranks = seen.used, seen.kept, seen.saved, seen.indices, seen.ranks
     used.tensors |= {name for mask in used.tensors & {*used.masks} for name in used.masks[mask]}
     flags = dict.fromkeys(sorted(seen.asked - saved), "flag")
@@ -597,7 +607,7 @@ def _with_items(tree: ast.AST, names: Sequence[str]) -> dict[str, str]:
 class _Seen:
     """What is kept on ctx, asked for, counted and indexed by, in a tree."""
 
-    def __init__(self, tree: ast.Module, arguments: Sequence[str]) -> None:
+    def __init__(self, tree: ast.Module, arguments: Sequence[str], kinds_of: KindsOf) -> None:
         self.kept: set[str] = set()
         self.beside: set[str] = set()
         self.saved: set[str] = set()
@@ -605,7 +615,7 @@ class _Seen:
         self.indices: set[str] = set()
         self.truths: set[str] = set()
         self.ranks: dict[str, int] = {}
-        self.used = _Uses()
+        self.used = _Uses(kinds_of)
         attributes = _kept_attributes(tree, arguments)
         for node in ast.walk(tree):
             self.used.take(node)
@@ -641,7 +651,8 @@ class _Seen:
 class _Uses:
     """What names are used for, as far as one node of a syntax tree shows it."""
 
-    def __init__(self) -> None:
+    def __init__(self, kinds_of: KindsOf) -> None:
+        self.kinds_of = kinds_of
         self.tensors: set[str] = set()
         self.axes: set[str] = set()
         self.counts: set[str] = set()
@@ -715,6 +726,7 @@ class _Uses:
             self.operands.update(*map(_names, node.args))
         self._by_position(name, node)
         self._by_keyword(node)
+        self._by_signature(name, node)
         for one in node.args if name in ("to", "type") else ():
             for kind in ("dtype", "device"):
                 self.kinds |= {word: kind for word in _names(one) if kind in word.lower()}
@@ -733,6 +745,21 @@ class _Uses:
                 self.kinds |= dict.fromkeys(_names(keyword.value), keyword.arg)
             elif keyword.arg == "normalized_shape" and (own := _own_name(keyword.value)):
                 self.kinds[own] = "sizes"
+
+    def _by_signature(self, name: str, node: ast.Call) -> None:
+        """What the library says of the arguments of its own functions, and of its methods."""
+        if not isinstance(node.func, ast.Attribute):
+            return
+        module = ast.unparse(node.func.value).rpartition(".")[2] in _TENSOR_MODULES
+        given: list[tuple[int | str, ast.expr]] = [*enumerate(node.args, 0 if module else 1)]
+        given += [(one.arg, one.value) for one in node.keywords if one.arg]
+        known = self.kinds_of(name)
+        for key, value in given if known else ():
+            kind, names = known.get(key, ""), _names(value)
+            if kind == "switch":
+                self.kinds = {**dict.fromkeys(names, kind), **self.kinds}
+            elif kind:
+                (self.axes if kind == "axis" else self.counts).update(names)
 
     def _by_position(self, name: str, node: ast.Call) -> None:
         """What follows the tensor: axes of ``x.sum(dims)``, sizes of ``x.view(shape)``."""

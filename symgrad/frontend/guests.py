@@ -150,6 +150,10 @@ class Guest(Protocol):
         """A message that names functions of symgrad, in the words of the library."""
         ...
 
+    def kinds_of(self, name: str) -> Mapping[int | str, str]:
+        """By place and name ``switch``, ``axis``, ``count``: what a function's arguments are."""
+        ...
+
     def returned(self, value: Any) -> Any:
         """What forward or backward returned, with the library's own tensors as constants."""
         ...

@@ -115,6 +115,10 @@ class JaxGuest:
         """The text as it is: JAX has no functions under symgrad's names."""
         return text
 
+    def kinds_of(self, name: str) -> Mapping[int | str, str]:
+        """Nothing: its functions have no signatures that say it."""
+        return {}
+
     def returned(self, value: Any) -> Any:
         """What forward or backward returned."""
         return value

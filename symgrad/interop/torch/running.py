@@ -33,6 +33,7 @@ from symgrad.interop.torch.constants import inward
 from symgrad.interop.torch.dtypes import ours
 from symgrad.interop.torch.measuring import measured, uncompiled
 from symgrad.interop.torch.removed import REMOVED
+from symgrad.interop.torch.signatures import kinds_of
 from symgrad.interop.torch.tensors import variant
 
 
@@ -110,6 +111,10 @@ class TorchGuest:
     def worded(self, text: str) -> str:
         """The text with torch's functions in the place of symgrad's."""
         return _NAMED.sub(_of_torch, text)
+
+    def kinds_of(self, name: str) -> Mapping[int | str, str]:
+        """What the arguments of a function of torch's are, as its signature says."""
+        return kinds_of(name)
 
     def returned(self, value: Any) -> Any:
         """What forward or backward returned, torch's own tensors as constants."""

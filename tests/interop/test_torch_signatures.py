@@ -1,0 +1,57 @@
+"""What a Function hands to torch's own functions is what their signatures say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import symgrad as sg  # noqa: E402
+from symgrad.frontend.evidence import evidence_of  # noqa: E402
+from symgrad.frontend.guests import taken  # noqa: E402
+from symgrad.interop.torch.signatures import kinds_of  # noqa: E402
+
+pytestmark = pytest.mark.peers
+Function: Any = torch.autograd.Function
+
+
+class Dropout(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, p: Any, train: Any) -> Any:
+        return torch.dropout(x, p, train)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g, None, None
+
+
+class Several(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, first: Any, second: Any, third: Any, fourth: Any) -> Any:
+        ctx.fourth = fourth
+        return x.topk(first, second, third)[0]
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return torch.argsort(g, stable=ctx.fourth), None, None, None, None
+
+
+def test_a_flag_of_torch_is_tried_as_one() -> None:
+    report = sg.verify(Dropout)
+    assert "train = False" in str(report), str(report)
+    assert report.verdict == sg.PROVED
+
+
+def test_flags_axes_and_counts_are_evidence() -> None:
+    found = evidence_of(taken(Several))
+    assert (found["first"], found["second"], found["third"]) == ("count", "axis", "switch")
+
+
+def test_what_overloads_and_tensors_differ_in_is_no_evidence() -> None:
+    assert 1 not in kinds_of("sum")  # dim, or dtype
+    assert kinds_of("dropout")["train"] == "switch"
+    assert 1 not in kinds_of("dropout")
+    assert kinds_of("searchsorted")["right"] == "switch"
+    assert not kinds_of("no_function_of_torch")
