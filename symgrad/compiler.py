@@ -68,7 +68,7 @@ from symgrad.frontend.plain_code import has_plain_jvp
 from symgrad.frontend.replaced import Replace, replaced
 from symgrad.frontend.request import Request, presences
 from symgrad.frontend.session import blame, refuses_sizes, told
-from symgrad.frontend.starred import is_one_of, starred_name
+from symgrad.frontend.starred import is_one_of, plain_items, starred_name
 from symgrad.frontend.state import changes_of
 from symgrad.frontend.thresholds import ThresholdError
 from symgrad.frontend.trace import BATCH_RANK, trace_request
@@ -499,10 +499,10 @@ def _numbers_of_tensors(judged: Sequence[Request]) -> Sequence[Condition]:
     ]
     if not name:
         return held
-    numbers = sorted({
-        sum(is_one_of(argument.name, name) for argument in one.arguments) for one in judged
-    })  # fmt: skip
-    told = "is 1 tensor" if numbers == [1] else f"are {either(map(str, numbers))} tensors"
+    items = [[it for it in one.arguments if is_one_of(it.name, name)] for one in judged]
+    plain = plain_items(judged[0].function) or not all(it.is_tensor for row in items for it in row)
+    what, numbers = "argument" if plain else "tensor", sorted({*map(len, items)})
+    told = f"is 1 {what}" if numbers == [1] else f"are {either(map(str, numbers))} {what}s"
     return [*held, Condition("asked", f"*{name} {told}")]
 
 

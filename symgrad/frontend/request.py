@@ -29,6 +29,7 @@ from symgrad.frontend.function import (
 )
 from symgrad.frontend.guests import shaped
 from symgrad.frontend.spec import TensorSpec, annotated_spec, as_spec
+from symgrad.frontend.starred import is_one_of, starred_name
 from symgrad.ir.assume import Assumption, Stated, check_names, joined, parse_all
 from symgrad.ir.dim import Atom, Dim, Size
 from symgrad.ir.dtype import float64, int64
@@ -520,9 +521,10 @@ def check_stated(
         )
     names = [one.name for one in own]
     known = [*init_parameters(function), *names]
+    starred = starred_name(function)
     if not any(one.kind is Kind.VAR_KEYWORD for one in own):
         for given in static:
-            if given not in known:
+            if given not in known and not (starred and is_one_of(given, starred)):
                 raise _no_argument(name, given, known)
     facts = parse_all(assume)
     if not any(one.kind is Kind.VAR_POSITIONAL for one in own):
@@ -577,6 +579,9 @@ class _Binder:
         if parameter.kind is Kind.VAR_POSITIONAL:
             for number in itertools.count():
                 name = f"{parameter.name}_{number}"
+                if name in self.values:
+                    self.found.append(Argument(name, value=self.values.pop(name)))
+                    continue
                 if name not in self.named and not self.specs:
                     break
                 spec = self.named.pop(name) if name in self.named else self.specs.pop(0)

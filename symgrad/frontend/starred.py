@@ -1,6 +1,7 @@
 """How many tensors ``*args`` stands for, as the code shows.
 
-In: a Function.  Out: a number that the code states, or the least with which it runs.
+In: a Function.  Out: a number that the code states, or the least with which it runs; which of them
+are numbers.
 """
 
 from __future__ import annotations
@@ -65,6 +66,44 @@ def is_one_of(name: str, starred: str) -> bool:
     """Is ``args_2`` one of ``*args``?"""
     place = name.removeprefix(f"{starred}_")
     return place != name and place.isdecimal()
+
+
+def plain_items(function: AnyFunction) -> frozenset[int]:
+    """The places in ``*args`` of what forward makes a tensor or a number of: ``float(args[1])``."""
+    function = as_written(function)
+    name, forward = starred_name(function), _tree(function, "forward")
+    places: dict[str, int] = {}
+    for node in ast.walk(forward):
+        for target in node.targets if isinstance(node, ast.Assign) else ():
+            parts = getattr(target, "elts", [])
+            if _is(node.value, name):
+                places |= {ast.unparse(one): at for at, one in enumerate(parts)}
+            values = getattr(node.value, "elts", [])
+            pairs = zip(parts, values, strict=False) if parts else [(target, node.value)]
+            places |= {
+                ast.unparse(one): at for one, value in pairs
+                for at in [_place(value, name)] if at is not None
+            }  # fmt: skip
+    found = {
+        places.get(ast.unparse(one), _place(one, name)) for node in ast.walk(forward)
+        if isinstance(node, ast.Call) and _called(node) in _OF_NUMBERS for one in node.args[:1]
+    }  # fmt: skip
+    return frozenset(at for at in found if at is not None)
+
+
+_OF_NUMBERS = ("torch.tensor", "float", "int", "bool")
+"""Functions that nobody calls with a tensor, as a rule."""
+
+
+def _called(node: ast.Call) -> str:
+    return ast.unparse(node.func)
+
+
+def _place(node: ast.AST, name: str) -> int | None:
+    """The place of ``args[1]`` in ``*args``."""
+    item = isinstance(node, ast.Subscript) and _is(node.value, name)
+    place = _number(node.slice) if item and isinstance(node, ast.Subscript) else None
+    return place if place is not None and place >= 0 else None
 
 
 def _tree(function: AnyFunction, method: str) -> ast.AST:

@@ -33,7 +33,7 @@ from symgrad.frontend.function import class_location, class_of, init_parameters,
 from symgrad.frontend.request import bind
 from symgrad.frontend.settings import Attributes, Setting, Settings, settings_of
 from symgrad.frontend.spec import TensorSpec, annotated_spec
-from symgrad.frontend.starred import starred_of
+from symgrad.frontend.starred import plain_items, starred_of
 from symgrad.ir.dtype import DType, bool_, int64
 from symgrad.plain_values import described, is_alike
 
@@ -119,8 +119,12 @@ def unknowns(function: AnyFunction, static: Mapping[str, Any]) -> Iterator[Unkno
         if parameter.name in static or parameter.kind is Parameter.VAR_KEYWORD:
             continue
         if parameter.kind is Parameter.VAR_POSITIONAL:
-            count = starred_of(function).number
-            yield from (Unknown(f"{parameter.name}_{i}", _TENSORS) for i in range(count))
+            count, plain = starred_of(function).number, plain_items(function)
+            every = {f"{parameter.name}_{at}": at in plain for at in range(count)}
+            yield from (
+                Unknown(name, _priced(_NUMBER) if number else _TENSORS)
+                for name, number in every.items() if name not in static
+            )  # fmt: skip
             continue
         spec = annotated_spec(parameter.annotation, scope)
         evidence = shown.get(parameter.name, "")
@@ -154,8 +158,8 @@ def left_out(
     for parameter in parameters(function):
         if parameter.kind is Parameter.VAR_POSITIONAL:
             count, stated = starred_of(function)
-            if not stated:
-                last = found[f"{parameter.name}_{count - 1}"]
+            last = found.get(f"{parameter.name}_{count - 1}")
+            if not stated and last is not None:
                 yield Unknown(f"{parameter.name}_{count}", (last,))
         elif (
             parameter.kind is Parameter.POSITIONAL_OR_KEYWORD

@@ -1,0 +1,81 @@
+"""Items of ``*args`` that are numbers: found by what makes a tensor of them, and stated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import symgrad as sg  # noqa: E402
+from symgrad.errors import SpecError  # noqa: E402
+from symgrad.frontend.guests import taken  # noqa: E402
+from symgrad.frontend.starred import plain_items  # noqa: E402
+
+pytestmark = pytest.mark.peers
+Function: Any = torch.autograd.Function
+
+
+class Focal(Function):
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> Any:
+        p, gamma = args[0], args[1]
+        ctx.save_for_backward(p, torch.tensor(gamma))
+        return (1 - p) ** gamma
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        p, gamma = ctx.saved_tensors
+        return -g * gamma * (1 - p) ** (gamma - 1), None
+
+
+class WrongFocal(Focal):
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> Any:
+        return Focal.forward(ctx, args[0], float(args[1]))
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return Focal.backward(ctx, 2 * g)
+
+
+class Scaled(Function):
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> Any:
+        ctx.factor = args[1]
+        return args[0] * args[1]
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * ctx.factor, None
+
+
+def test_what_a_tensor_is_made_of_is_a_number() -> None:
+    assert plain_items(taken(Focal)) == {1}
+    report = sg.verify(Focal)
+    assert report.verdict == sg.PROVED, str(report)
+    assert [*report.inputs] == ["args_0"]
+    assert "args_1 (any number, without a gradient)" in str(report)
+    assert "if *args are 2 arguments" in str(report)
+
+
+def test_a_mistake_beside_a_number_is_confirmed() -> None:
+    report = sg.verify(WrongFocal, suggest=False)
+    assert report.verdict == sg.REFUTED, str(report)
+    assert "confirmed in torch" in str(report)
+
+
+@pytest.mark.parametrize("shapes", [(), ("n",)])
+def test_a_value_is_stated_as_reports_name_it(shapes: tuple[str, ...]) -> None:
+    report = sg.verify(Scaled, *shapes, static={"args_1": 2.0})
+    assert report.verdict == sg.PROVED, str(report)
+    assert "args_1 = 2.0" in str(report)
+    wrong = sg.verify(WrongFocal, *shapes, static={"args_1": 3.0}, suggest=False)
+    assert wrong.verdict == sg.REFUTED
+    assert "confirmed in torch" in str(wrong)
+
+
+def test_there_is_no_such_item() -> None:
+    with pytest.raises(SpecError, match="no argument 'args_5'"):
+        sg.verify(Scaled, static={"args_5": 2.0})
