@@ -73,8 +73,9 @@ def plain_items(function: AnyFunction) -> frozenset[int]:
     function = as_written(function)
     name, forward = starred_name(function), _tree(function, "forward")
     places: dict[str, int] = {}
-    for node in ast.walk(forward):
-        for target in node.targets if isinstance(node, ast.Assign) else ():
+    assigned = [one for one in ast.walk(forward) if isinstance(one, ast.Assign)]
+    for node in assigned:
+        for target in node.targets:
             parts = getattr(target, "elts", [])
             if _is(node.value, name):
                 places |= {ast.unparse(one): at for at, one in enumerate(parts)}
