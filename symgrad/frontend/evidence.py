@@ -615,7 +615,8 @@ class _Seen:
         self.indices: set[str] = set()
         self.truths: set[str] = set()
         self.ranks: dict[str, int] = {}
-        self.used = _Uses(kinds_of)
+        self.used = _Uses(kinds_of, {*_bound(tree)})
+        self.used.bound |= {one.arg for one in ast.walk(tree) if isinstance(one, ast.arg)}
         attributes = _kept_attributes(tree, arguments)
         for node in ast.walk(tree):
             self.used.take(node)
@@ -651,8 +652,8 @@ class _Seen:
 class _Uses:
     """What names are used for, as far as one node of a syntax tree shows it."""
 
-    def __init__(self, kinds_of: KindsOf) -> None:
-        self.kinds_of = kinds_of
+    def __init__(self, kinds_of: KindsOf, bound: set[str]) -> None:
+        self.kinds_of, self.bound = kinds_of, bound
         self.tensors: set[str] = set()
         self.axes: set[str] = set()
         self.counts: set[str] = set()
@@ -750,7 +751,12 @@ class _Uses:
         """What the library says of the arguments of its own functions, and of its methods."""
         if not isinstance(node.func, ast.Attribute):
             return
-        module = ast.unparse(node.func.value).rpartition(".")[2] in _TENSOR_MODULES
+        root = base = node.func.value
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        module = isinstance(root, ast.Name) and root.id not in self.bound
+        if module and ast.unparse(base).rpartition(".")[2] not in _TENSOR_MODULES:
+            return  # np.sum, torch.linalg.norm
         given: list[tuple[int | str, ast.expr]] = [*enumerate(node.args, 0 if module else 1)]
         given += [(one.arg, one.value) for one in node.keywords if one.arg]
         known = self.kinds_of(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -36,6 +37,22 @@ class Several(Function):
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
         return torch.argsort(g, stable=ctx.fourth), None, None, None, None
+
+
+class OfOtherModules(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, first: Any, second: Any) -> Any:
+        ctx.scale = np.sum(first, second)
+        return torch.linalg.norm(x, first, second) * ctx.scale
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g, None, None
+
+
+def test_functions_of_other_modules_are_no_methods() -> None:
+    found = evidence_of(taken(OfOtherModules))
+    assert "switch" not in found.values(), found
 
 
 def test_a_flag_of_torch_is_tried_as_one() -> None:
