@@ -940,9 +940,14 @@ def _rewritten(
     cotangents = [node for node in case.cotangents if node is not None]
     roots = [*case.inputs, *case.outputs, *cotangents, *case.saved, *kept, *more]
     new = rewrite(graph, roots, rule=rule)
+    stated = [node for one in case.relations for node in one.nodes]
+    given = {node: new[node] for node in new if node.op == "input"}
+    held = rewrite(graph, [*stated, *(one.node for one in case.demanded)], given)
     return replace(
         case,
         graph=graph,
+        relations=tuple(one.put(held) for one in case.relations),
+        demanded=tuple(replace(one, node=held[one.node]) for one in case.demanded),
         inputs=tuple(new[node] for node in case.inputs),
         outputs=tuple(new[node] for node in case.outputs),
         cotangents=tuple(None if node is None else new[node] for node in case.cotangents),
