@@ -476,7 +476,7 @@ def test_counterexamples_have_draws_that_are_possible(share: Any) -> None:
 
     report = sg.verify(Through, "n", suggest=False)
     point = report.inputs["p"].counterexample
-    assert str(report.verdict) == "REFUTED"
+    assert str(report.verdict) == "SURROGATE?"
     assert point is not None
     for p, draw in zip(point.inputs["p"], point.inputs["draw_1"], strict=True):
         probability = float(share(torch.tensor(float(p))))
