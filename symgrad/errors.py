@@ -201,6 +201,12 @@ class ShapeError(TraceError, ValueError):
     """Shapes that do not fit each other."""
 
 
+class TruthError(ShapeError):
+    """The truth value of a tensor of several elements is asked for, which is made of ``inputs``."""
+
+    inputs: frozenset[str] = frozenset()
+
+
 class DTypeError(TraceError, TypeError):
     """A dtype that an operation does not take."""
 

@@ -36,7 +36,7 @@ from symgrad.frontend.spoken import is_raised
 from symgrad.frontend.ways import Answers, Choice, Way, joined, same
 from symgrad.ir.expr import OPPOSITE
 from symgrad.ir.function import Asked, Demanded, FunctionCase, Loop
-from symgrad.ir.graph import Graph, Node, ancestors
+from symgrad.ir.graph import Graph, Node, ancestors, input_names
 from symgrad.ir.rewrite import rewrite
 from symgrad.ir.types import TensorType
 from symgrad.ops.integers import truth
@@ -59,6 +59,7 @@ _OF_ALL = {("amin", "ge"), ("amin", "gt"), ("amax", "le"), ("amax", "lt")}
 """Comparisons of an extremum with a number that hold where they do of all elements."""
 
 
+FAILS_ELSEWHERE = "backward fails for another answer to this"
 Trace = Callable[[Answers], FunctionCase]
 _Clause = tuple[Choice, ...]
 """Of these one has to hold."""
@@ -102,7 +103,7 @@ def for_all_values(
     alike = joins and all(way.case and _types(way.case) == _types(taken.case) for way in apart)
     failing = next((way for way in apart if alike and way.case and way.case.problem), None)
     if one is None and failing is not None and taken.choices:
-        found += [Asked("backward fails for another answer to this", taken.choices[0].location)]
+        found += [Asked(FAILS_ELSEWHERE, taken.choices[0].location)]
     for way in () if one or failing else apart:
         found += _differing(taken, way, first=way is ways[0])
     case = _together(one or taken.case, [way.case for way in ways if way.case and not way.raises])
@@ -296,6 +297,7 @@ def _refused(choice: Choice | None, unlike: str = "") -> ControlFlowError:
         "unknown during tracing, and both ways give results "
         f"{f'of {unlike}' if unlike else 'that differ'}",
         location=choice and choice.location, hint="use torch.where(cond, a, b)",
+        asked=() if choice is None else input_names([choice.node]),
     )  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from symgrad.errors import (
     ProtocolError,
     ShapeError,
     SymgradError,
+    TruthError,
     UnsupportedOpError,
 )
 from symgrad.frontend import unsupported
@@ -64,7 +65,7 @@ from symgrad.frontend.views import (
 from symgrad.ir.dim import Dim, product
 from symgrad.ir.dtype import DType, bool_, float64, int64
 from symgrad.ir.function import Asked
-from symgrad.ir.graph import Node, ancestors
+from symgrad.ir.graph import Node, ancestors, input_names
 from symgrad.ir.rewrite import rewrite
 
 
@@ -549,9 +550,10 @@ class SymbolicTensor(_Held):
     def _check_single(self, session: Session) -> None:
         """Raises ShapeError for several elements, of which the library takes no truth value."""
         if not session.truth(product(self.node.shape), "==", 1):
-            raise ShapeError(
-                "Boolean value of Tensor with more than one value is ambiguous", location=here()
-            )
+            said = "Boolean value of Tensor with more than one value is ambiguous"
+            error = TruthError(said, location=here())
+            error.inputs = frozenset(input_names([self.node]))
+            raise error
 
     def _truth(self) -> Node:
         """Whether its one element is not 0."""
@@ -1034,8 +1036,7 @@ def no_value(
 
     Where numbers for the sizes leave few values, it says so.
     """
-    asked = () if node is None else ancestors([node])
-    inputs = [one.attributes["name"] for one in asked if one.op == "input"]
+    inputs = [] if node is None else input_names([node])
     number = None if node is None else _size_that_bounds(node)
     error = kind(
         what, location=here(), hint=hint or _WHERE, asked=inputs, number=number,

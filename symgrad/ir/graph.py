@@ -268,6 +268,11 @@ def ancestors(
     return [found[index] for index in sorted(found)]
 
 
+def input_names(roots: Iterable[Node]) -> list[str]:
+    """The names of the inputs that ``roots`` are computed from."""
+    return [str(node.attributes["name"]) for node in ancestors(roots) if node.op == "input"]
+
+
 def intern_key(op: str, args: Sequence[Node], attrs: Attrs) -> tuple[Any, ...]:
     """A key that is equal exactly for equal applications of ops in one graph."""
     return op, tuple(arg.index for arg in args), _identity(attrs)

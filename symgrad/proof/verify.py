@@ -47,7 +47,7 @@ from symgrad.ir.function import (
     SizeCondition,
     strongest,
 )
-from symgrad.ir.graph import Graph, Node, ancestors
+from symgrad.ir.graph import Graph, Node, ancestors, input_names
 from symgrad.ir.rewrite import rewrite
 from symgrad.ops.record import get
 from symgrad.proof import fixed_points
@@ -657,7 +657,7 @@ def _copied_case(
         drawn[made] = _of_draw(name, node.attributes["kind"])
         return made
 
-    names = {node.attributes["name"] for node in ancestors(roots) if node.op == "input"}
+    names = {*input_names(roots)}
     new = rewrite(graph, roots, rule=rule)
     inputs = {node.attributes["name"]: node for node in case.inputs}
     constant = {a.name for a in declared if a.kind == "constant"}

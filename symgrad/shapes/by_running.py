@@ -34,11 +34,11 @@ from symgrad.frontend.spec import TensorSpec
 from symgrad.ir.dim import Dim
 from symgrad.plain_values import described
 from symgrad.shapes.candidates import Candidate
-from symgrad.shapes.outcomes import refusal_of
+from symgrad.shapes.outcomes import calls_what_is_no_function, refusal_of
 from symgrad.shapes.sizes import Step, following
 from symgrad.shapes.tracing import Search
 from symgrad.shapes.trial import Trial, is_float, price_of, put
-from symgrad.shapes.trying import weighed
+from symgrad.shapes.trying import has_gradients, wants_items, weighed
 
 Axes = tuple[int, ...]
 """The axes of a tensor: which size each has, by a number of its own; -1 for the size 1."""
@@ -108,7 +108,9 @@ def _trial(search: Search, choices: Sequence[Choice], known: Collection[int]) ->
         graphs, error = search.trace(trial)
         error = error if graphs is None else refusal_of(graphs)
         if graphs is not None and error is None:
-            return weighed(search, trial, graphs)
+            odd = calls_what_is_no_function(graphs) or wants_items(search, trial, graphs)
+            is_meant = has_gradients(search, trial, graphs) and not odd
+            return weighed(search, trial, graphs) if is_meant else None
         after = None if error is None else following(step, trial.guessed, error)
         if after is None:
             return None
@@ -182,7 +184,7 @@ class _Climb:
         return [general, self._plain(general)]
 
     def _quality(self, state: _State) -> tuple[int, ...]:
-        """The greater, the rather it is meant: gradients that fit, usual values, few steps."""
+        """The greater, the rather it is meant: usual values, gradients that fit, few steps."""
         shapes = [axes for _, axes in state.choices if axes is not None]
         odd = sum(self._price(at, place) for at, (place, _) in enumerate(state.choices))
         fitting = sum(
@@ -191,7 +193,7 @@ class _Climb:
         )
         ones = sum(axes.count(-1) for axes in shapes)
         return (
-            state.score[1], -odd, -ones, fitting, -state.changes, -sum(map(len, shapes)),
+            -odd, -ones, state.score[1], fitting, -state.changes, -sum(map(len, shapes)),
         )  # fmt: skip
 
     def _price(self, at: int, place: int) -> int:
@@ -260,7 +262,10 @@ class _Climb:
     # -- steps
 
     def _steps(self, choices: tuple[Choice, ...]) -> Iterator[tuple[Choice, ...]]:
-        """What is near: other axes for an argument or several, and another kind of argument."""
+        """What is near: other axes for an argument or several, and other arguments at first.
+
+        What was found before keeps its values: at others a mistake may not show.
+        """
         shapes, known = self._shapes(choices), [axes for _, axes in choices if axes]
         for group in self._groups(choices):
             numbers = all(self._may_be_number(at, choices[at][0]) for at in group)
@@ -270,7 +275,7 @@ class _Climb:
                         (place, axes) if at in group else (place, own)
                         for at, (place, own) in enumerate(choices)
                     )
-        for at, unknown in enumerate(self.unknowns):
+        for at, unknown in enumerate(self.unknowns if self.first else ()):
             kinds: dict[Any, int] = {}
             for place, one in enumerate(unknown.candidates):
                 if not one.absent:

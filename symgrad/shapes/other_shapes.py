@@ -128,10 +128,12 @@ def _is_meant(search: Search, found: Trial, other: Trial) -> bool:
     """Is backward written for other shapes, as forward is: for any number of axes?
 
     Each gradient has its argument's shape.  Axes are counted from the last one, and not those of
-    forward from the first.
+    forward from the first; and no tensor that was found has two axes, for which a program may be
+    meant.
     """
     open_ranks = numbers_the_last(search.function) and not counts_axes(search.function)
-    if axes_of(other) <= axes_of(found) or not open_ranks:
+    is_vector = all((one.rank or 0) < 2 for one in found.chosen)
+    if axes_of(other) <= axes_of(found) or not (open_ranks and is_vector):
         return False
     graphs, _ = search.trace(other)
     return graphs is not None and fits_backward(graphs)

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from symgrad.errors import ControlFlowError, DTypeError, ShapeError, SymgradError, TraceError
+from symgrad.frontend.choices import FAILS_ELSEWHERE
 from symgrad.frontend.lift import IndexKindError
 from symgrad.ir.function import FunctionGraphs, SizeCondition
-from symgrad.ir.graph import Node, ancestors
+from symgrad.ir.graph import Node, ancestors, input_names
 from symgrad.ops.movement import bare
 from symgrad.ops.record import get
 from symgrad.passes.rules import number
@@ -34,7 +35,7 @@ def having_gradients(graphs: FunctionGraphs) -> set[str]:
 def inputs_read(graphs: FunctionGraphs) -> set[str]:
     """The inputs that forward computes its outputs from."""
     outputs = [node for case in graphs.cases for node in case.outputs]
-    return {node.attributes["name"] for node in ancestors(outputs) if node.op == "input"}
+    return {*input_names(outputs)}
 
 
 def compared_labels(graphs: FunctionGraphs) -> set[str]:
@@ -167,10 +168,15 @@ def _tensors(nodes: Iterable[Node]) -> set[str]:
 
 
 def valued_of(graphs: FunctionGraphs) -> ControlFlowError | None:
-    """The error for a trace that has a way for each value of a number; None for any other."""
+    """The error for a trace that has a way for each value of a number; None for any other.
+
+    So has one of which backward fails on one of its ways.
+    """
     for case in graphs.cases:
-        if case.valued is not None:
-            return ControlFlowError(case.valued.what, location=case.valued.location, ways=True)
+        failing = (one for one in case.observed if one.what == FAILS_ELSEWHERE)
+        asked = case.valued or next(failing, None)
+        if asked is not None:
+            return ControlFlowError(asked.what, location=asked.location, ways=True)
     return None
 
 

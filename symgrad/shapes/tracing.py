@@ -16,6 +16,7 @@ from symgrad.errors import (
     ShapeError,
     SymgradError,
     TraceError,
+    TruthError,
 )
 from symgrad.frontend.asked import OTHER, values_of
 from symgrad.frontend.branches import branches
@@ -220,8 +221,12 @@ class Search:
                 found = self._in_a_branch(self.request(trial))
             if not self.ways and (valued := valued_of(found)) is not None:
                 raise valued
+            refused = refusal_of(found)
+            if isinstance(refused, TruthError) and not self.ways:
+                raise refused
             self.ways_help |= any(one.problem and asks_ways(one.problem) for one in found.cases)
-        except Exception as error:  # forward may raise anything on what it is not meant for
+        except Exception as raised:  # forward may raise anything on what it is not meant for
+            error = _as_question(raised) if isinstance(raised, TruthError) else raised
             ending = as_symgrad_error(error, "forward")
             self.ways_help |= asks_ways(ending)
             self.places.add(ending.location)
@@ -273,7 +278,8 @@ class Search:
         for at, unknown in enumerate(self.unknowns[: len(trial.chosen)]):
             name, literals = unknown.name, compared.get(unknown.name, ())
             part = self.parts.get(name, ("", None))[0]
-            is_text = hasattr(str, part) or any(type(one) in (str, NoneType) for one in literals)
+            kinds = {type(one) for one in literals}
+            is_text = hasattr(str, part) or str in kinds or kinds == {NoneType}
             kind = str if is_text else int
             known = self.learned.setdefault(name, [])
             if (not is_text and not (literals and name in self.asked)) or kind in known:
@@ -372,6 +378,11 @@ class Search:
                 spec = TensorSpec((*dims, *pair), one.dtype, complex=one.complex)
             specs.append(spec)
         return tuple(specs)
+
+
+def _as_question(error: TruthError) -> ControlFlowError:
+    """The truth value of several elements, as one that Python has to know: a plain value may do."""
+    return ControlFlowError(error.what, location=error.location, asked=error.inputs, ways=True)
 
 
 def _described(name: str, one: Candidate, spec: TensorSpec | None) -> str:

@@ -79,7 +79,7 @@ def attempt(
     ):
         return None
     trial, graphs = search.forward(chosen)
-    if trial is None or graphs is None or not _has_gradients(search, trial, graphs):
+    if trial is None or graphs is None or not has_gradients(search, trial, graphs):
         return None
     if calls_what_is_no_function(graphs) or (
         any(one.is_value and one.value == 0 for one in chosen) and divides_by_zero(graphs)
@@ -93,7 +93,7 @@ def attempt(
         trial, graphs = _as_fitted(search, trial, graphs)
     trial, graphs = _as_met(search, trial, graphs)
     free, (trial, graphs) = trial, _tied(search, trial, graphs)
-    if not wanted <= having_gradients(graphs) or _wants_items(search, trial, graphs):
+    if not wanted <= having_gradients(graphs) or wants_items(search, trial, graphs):
         return None
     return weighed(search, trial, graphs, free)
 
@@ -135,7 +135,7 @@ def cheapest_fitting(search: Search, every: Iterable[tuple[Candidate, ...]]) -> 
     return min(fitting, key=lambda one: one.price, default=None)
 
 
-def _wants_items(search: Search, trial: Trial, graphs: FunctionGraphs) -> bool:
+def wants_items(search: Search, trial: Trial, graphs: FunctionGraphs) -> bool:
     """Does backward raise since a value that nobody stated has no items, or has other ones?
 
     Then the value is none that the program is meant for, and tuples are tried.
@@ -241,7 +241,7 @@ def _like_others(search: Search, trial: Trial, graphs: FunctionGraphs) -> Iterat
             yield tuple(found)
 
 
-def _has_gradients(search: Search, trial: Trial, graphs: FunctionGraphs) -> bool:
+def has_gradients(search: Search, trial: Trial, graphs: FunctionGraphs) -> bool:
     """Is there something to prove, an element at least, and has no number a gradient?"""
     if any(dim.constant == 0 for spec in trial.specs if spec is not None for dim in spec.dims):
         return False

@@ -142,6 +142,10 @@ def _equal_sizes(whole: Dim, size: Dim) -> list[Dim]:
     )  # fmt: skip
 
 
+MOST_FEWER_CHUNKS = 4
+"""Numbers of chunks of a sum of sizes that are told apart: each is a case."""
+
+
 @operation("chunk")
 def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """That many pieces of one size."""
@@ -161,9 +165,10 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 def _chunks(whole: Dim, chunks: int) -> list[Dim]:
-    """The sizes of chunks of an axis.  Raises ShapeError where there may be fewer, or others.
+    """The sizes of chunks of an axis.  Raises ShapeError where there may be others.
 
-    Of an axis that is a sum, such as that of joined tensors, the last one may be smaller.
+    Of an axis that is a sum, such as that of joined tensors, the last one may be smaller, and there
+    may be fewer.
     """
     equal, session = whole.exact_quotient(chunks), current()
     if equal is not None:
@@ -172,11 +177,11 @@ def _chunks(whole: Dim, chunks: int) -> list[Dim]:
         if session.truth(whole % chunks, "==", 0):
             return [whole // chunks] * chunks
         each = (whole + (chunks - 1)) // chunks
-        last = whole - each * (chunks - 1)
-        if session.facts.decide(last, ">", 0) or session.truth(
-            (whole - 1) // each, "==", chunks - 1
-        ):
-            return [*[each] * (chunks - 1), last]
+        for full in range(chunks - 1, max(-1, chunks - 1 - MOST_FEWER_CHUNKS), -1):
+            last = whole - each * full
+            certain = full == chunks - 1 and session.facts.decide(last, ">", 0)
+            if certain or session.truth((whole - 1) // each, "==", full):
+                return [*[each] * full, last]
     raise ShapeError(
         f"an axis of size {whole} does not split into {chunks} equal chunks for all {whole}",
         location=here(),

@@ -120,9 +120,12 @@ def _made(value: Any) -> Any:
 
 
 def _total(outputs: Any) -> Any:
-    """A number that depends on all outputs, whose cotangents lie in memory as usual."""
+    """A number that depends on all outputs, whose cotangents lie in memory as usual.
+
+    Raises AttributeError where they have no element.
+    """
     several = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
     return sum(
         (one * torch.rand_like(one)).sum() for one in several
-        if isinstance(one, torch.Tensor) and one.requires_grad
+        if isinstance(one, torch.Tensor) and one.requires_grad and one.numel()
     )  # fmt: skip
