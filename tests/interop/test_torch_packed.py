@@ -22,7 +22,7 @@ class Sorted(Function):
     right = True
 
     @staticmethod
-    def forward(ctx: Any, x: Any, m: torch.BoolTensor) -> Any:
+    def forward(ctx: Any, x: Any, m: torch.BoolTensor) -> Any:  # type: ignore[name-defined]
         y, order = x[m].sort()
         ctx.save_for_backward(m, order)
         return (torch.arange(len(y), dtype=x.dtype) * y).sum()
@@ -46,7 +46,7 @@ class ByNumber(Function):
     right = True
 
     @staticmethod
-    def forward(ctx: Any, x: Any, m: torch.BoolTensor) -> Any:
+    def forward(ctx: Any, x: Any, m: torch.BoolTensor) -> Any:  # type: ignore[name-defined]
         y = x[m]
         ctx.number = len(y)
         ctx.save_for_backward(m)
@@ -147,7 +147,7 @@ class Written(Function):
     weight = 3
 
     @staticmethod
-    def forward(ctx: Any, x: Any, m: torch.BoolTensor) -> Any:
+    def forward(ctx: Any, x: Any, m: torch.BoolTensor) -> Any:  # type: ignore[name-defined]
         y = x[m]
         first = y[:1]
         first *= 3
@@ -179,7 +179,7 @@ class Products(Function):
     factor = 2
 
     @staticmethod
-    def forward(ctx: Any, x: Any, m: torch.BoolTensor) -> Any:
+    def forward(ctx: Any, x: Any, m: torch.BoolTensor) -> Any:  # type: ignore[name-defined]
         y = x[m]
         ctx.save_for_backward(m, y)
         return (y @ y.t()).sum() + (y[:, None] - y[None]).sum()

@@ -20,7 +20,7 @@ class Selected(Function):
     factor = 2
 
     @staticmethod
-    def forward(ctx: Any, x: Any, m: torch.BoolTensor) -> Any:
+    def forward(ctx: Any, x: Any, m: torch.BoolTensor) -> Any:  # type: ignore[name-defined]
         ctx.save_for_backward(m)
         return x[m] * 2
 
@@ -34,7 +34,7 @@ class Selected(Function):
 
 class Masked(Selected):
     @staticmethod
-    def forward(ctx: Any, x: Any, m: torch.BoolTensor) -> Any:
+    def forward(ctx: Any, x: Any, m: torch.BoolTensor) -> Any:  # type: ignore[name-defined]
         ctx.save_for_backward(m)
         return 2 * torch.masked_select(x, m)
 
@@ -46,7 +46,7 @@ class Masked(Selected):
 
 class Places(Selected):
     @staticmethod
-    def forward(ctx: Any, x: Any, m: torch.BoolTensor) -> Any:
+    def forward(ctx: Any, x: Any, m: torch.BoolTensor) -> Any:  # type: ignore[name-defined]
         ctx.places = torch.where(m)
         ctx.shape = x.shape
         return 2 * x[ctx.places]
@@ -83,7 +83,7 @@ class Softmax(Selected):
     factor = 1
 
     @staticmethod
-    def forward(ctx: Any, x: Any, m: torch.BoolTensor) -> Any:
+    def forward(ctx: Any, x: Any, m: torch.BoolTensor) -> Any:  # type: ignore[name-defined]
         e = x[m].exp()
         y = e / e.sum()
         ctx.save_for_backward(m, y)
@@ -101,14 +101,14 @@ class Columns(Selected):
     """Columns beside another output, which may be unused."""
 
     @staticmethod
-    def forward(ctx: Any, x: Any, m: torch.BoolTensor) -> Any:
+    def forward(ctx: Any, x: Any, m: torch.BoolTensor) -> Any:  # type: ignore[name-defined]
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(m)
         ctx.shape = x.shape
         return 2 * x[:, m], x.sum()
 
     @classmethod
-    def backward(cls, ctx: Any, g: Any, total: Any) -> Any:
+    def backward(cls, ctx: Any, g: Any, total: Any) -> Any:  # type: ignore[override]
         (m,) = ctx.saved_tensors
         out = torch.zeros(ctx.shape)
         if g is not None:
