@@ -134,7 +134,8 @@ class TraceError(SymgradError):
     a gradient has another shape than it; ``equal`` then holds the sizes of both, of the gradient
     first, if they have the same rank; ``rank``: that of the gradient.  ``uneven``: the operation
     takes what is no such multiple, too.  ``asked``: the inputs whose values Python would have to
-    know.  ``ways``: there is a way through the program for each value up to the number.
+    know.  ``ways``: there is a way through the program for each value up to the number.  ``real``:
+    the inputs of which one, or some, would have to be complex.
     """
 
     def __init__(
@@ -142,11 +143,11 @@ class TraceError(SymgradError):
         equal: Iterable[tuple[Any, Any]] = (), multiple: tuple[Any, int] | None = None,
         parted: tuple[Any, int] | None = None, number: Any = None, gradient: str = "",
         rank: int | None = None, uneven: bool = False, asked: Iterable[str] = (),
-        ways: bool = False,
+        ways: bool = False, real: Iterable[str] = (),
     ) -> None:  # fmt: skip
         super().__init__(what, location=location, hint=hint)
         self.uneven, self.asked, self.ways = uneven, frozenset(asked), ways
-        self.equal = tuple(equal)
+        self.equal, self.real = tuple(equal), frozenset(real)
         self.multiple, self.parted = multiple, parted
         self.number, self.gradient, self.rank = number, gradient, rank
 
@@ -198,6 +199,12 @@ def is_limit(error: SymgradError) -> bool:
 
 class ShapeError(TraceError, ValueError):
     """Shapes that do not fit each other."""
+
+
+class TruthError(ShapeError):
+    """The truth value of a tensor of several elements is asked for, which is made of ``inputs``."""
+
+    inputs: frozenset[str] = frozenset()
 
 
 class DTypeError(TraceError, TypeError):

@@ -64,7 +64,7 @@ class OfValues(Selected):
     factor = 1
 
     @staticmethod
-    def forward(ctx: Any, x: Any) -> Any:
+    def forward(ctx: Any, x: Any) -> Any:  # type: ignore[override]
         y = x[x > 0].exp()
         ctx.save_for_backward(x, y)
         return y
