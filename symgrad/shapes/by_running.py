@@ -140,7 +140,7 @@ class _Climb:
     ) -> None:
         assert search.guest is not None
         self.guest: Guest = search.guest
-        self.original, self.first = original, found is None
+        self.original, self.is_first = original, found is None
         self.farthest: tuple[int, ...] = (-1,)
         self.unknowns = search.unknowns
         self.start = tuple(_first(search, at, found) for at in range(len(self.unknowns)))
@@ -175,7 +175,7 @@ class _Climb:
                     seen.add(choices)
                     heapq.heappush(todo, self._state(choices, state.changes + 1))
         every = [one for one in (best, *todo) if one is not None and self._fits(one)]
-        if not every and self.first:  # at least forward takes it
+        if not every and self.is_first:  # at least forward takes it
             every = [one for one in todo if one.score[0] > 0]
         if not every:
             return []
@@ -275,7 +275,7 @@ class _Climb:
                         (place, axes) if at in group else (place, own)
                         for at, (place, own) in enumerate(choices)
                     )
-        for at, unknown in enumerate(self.unknowns if self.first else ()):
+        for at, unknown in enumerate(self.unknowns if self.is_first else ()):
             kinds: dict[Any, int] = {}
             for place, one in enumerate(unknown.candidates):
                 if not one.absent:
