@@ -430,9 +430,9 @@ def scan_command(
     """Find every Function of a package by reading its source, and judge each of them.
 
     Each class is imported and judged in a process of its own, with limits on time and memory.
-    IMPORTING A MODULE RUNS ITS CODE, and that of whatever it imports; a class that is refuted, or of
-    which no shapes are found by tracing, is run as well.  A process is no sandbox: do not scan a
-    package that you would not use.
+    IMPORTING A MODULE RUNS ITS CODE, and that of whatever it imports; a class that is refuted, or
+    of which no shapes are found by tracing, is run as well.  A process is no sandbox: do not scan
+    a package that you would not use.
 
     Exit status: 0 if all are PROVED (or what symgrad.toml expects), 1 if not, 2 for a wrong call.
     Ctrl-C ends with 130, and SIGTERM with 143, once what was judged is written; it is marked as
