@@ -297,7 +297,7 @@ def _refused(choice: Choice | None, unlike: str = "") -> ControlFlowError:
         "unknown during tracing, and both ways give results "
         f"{f'of {unlike}' if unlike else 'that differ'}",
         location=choice and choice.location, hint="use torch.where(cond, a, b)",
-        asked=() if choice is None else input_names([choice.node]),
+        asked=() if choice is None or unlike else input_names([choice.node]),
     )  # fmt: skip
 
 
