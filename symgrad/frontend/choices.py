@@ -19,7 +19,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -282,7 +282,9 @@ def _differing(taken: Way, way: Way, *, first: bool) -> Iterator[Asked]:
     )  # fmt: skip
     unlike = way.case is not None and _types(way.case) != _types(taken.case)
     if not apart.of_mask or unlike:
-        raise _refused(apart, "other shapes or dtypes" if unlike else "")
+        known = way.case is not None and not unlike  # then a plain value may do in its place
+        asked = input_names([apart.node]) if known else ()
+        raise _refused(apart, "other shapes or dtypes" if unlike else "", asked)
     what = "it does something else where a mask selects nothing, and asks for that"
     yield Asked(what, apart.location)
 
@@ -291,13 +293,15 @@ def _types(case: FunctionCase | None) -> list[TensorType]:
     return [] if case is None else [node.type for node in case.outputs]
 
 
-def _refused(choice: Choice | None, unlike: str = "") -> ControlFlowError:
+def _refused(
+    choice: Choice | None, unlike: str = "", asked: Iterable[str] = ()
+) -> ControlFlowError:  # fmt: skip
     return ControlFlowError(
         "Python cannot branch on a tensor here (if, while, and, or, not, assert): its value is "
         "unknown during tracing, and both ways give results "
         f"{f'of {unlike}' if unlike else 'that differ'}",
         location=choice and choice.location, hint="use torch.where(cond, a, b)",
-        asked=() if choice is None or unlike else input_names([choice.node]),
+        asked=asked,
     )  # fmt: skip
 
 
