@@ -225,7 +225,7 @@ FAULTS: dict[str, Fault] = {
         "elementwise", OuterLoops._blocks, 'step="BLOCK"', 'step="BLOCK + 1"'),
     "blocks from 1": Fault("elementwise", OuterLoops._blocks, "number(0)", "number(1)"),
     "the first row is left out": Fault(
-        "place", OuterLoops._each_row, "number(0)", "number(1)"),
+        "place", OuterLoops._by_itself, "self.context.dim(start)", "self.context.dim(start + 1)"),
     "an index of rows without its remainder": Fault(
         "rows of pairs", OuterLoops._indices, 'Binary("%", rest, extent)', "rest"),
     "an index of rows divided by another extent": Fault(
