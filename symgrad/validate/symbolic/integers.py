@@ -404,8 +404,9 @@ def _extent(dim: Dim) -> Dim | None:
 def uppers(extent: Dim) -> tuple[Dim, ...]:
     """Bounds whose least is ``extent``: minima in it, one by one, the outermost first."""
     for atom in _outermost(extent, 1):
-        rest = extent - Dim.of(atom)
-        sides = (*uppers(rest + atom.left), *uppers(rest + atom.right))
+        times = dict(extent.terms)[(atom, 1),]
+        rest = extent - times * Dim.of(atom)
+        sides = (*uppers(rest + times * atom.left), *uppers(rest + times * atom.right))
         return tuple(dict.fromkeys(sides))
     for factor in extent.atoms:
         if isinstance(factor, Derived) and factor.function == "min" and _rises(extent, factor):
