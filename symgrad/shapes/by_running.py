@@ -143,6 +143,7 @@ class _Climb:
         self.original, self.is_first = original, found is None
         self.farthest: tuple[int, ...] = (-1,)
         self.unknowns = search.unknowns
+        self.kinds = [[_kind(one) for one in unknown.candidates] for unknown in self.unknowns]
         self.start = tuple(_first(search, at, found) for at in range(len(self.unknowns)))
         own = {one.name: at for at, one in enumerate(self.unknowns)}
         self.order = [
@@ -198,8 +199,7 @@ class _Climb:
 
     def _price(self, at: int, place: int) -> int:
         """How much dearer its kind is than the cheapest, whatever the rank."""
-        candidates = self.unknowns[at].candidates
-        kinds = [_kind(one) for one in candidates]
+        candidates, kinds = self.unknowns[at].candidates, self.kinds[at]
         own = [one.price for one, kind in zip(candidates, kinds, strict=True)
                if kind == kinds[place]]  # fmt: skip
         return min(own) - min(one.price for one in candidates)
@@ -278,8 +278,9 @@ class _Climb:
         for at, unknown in enumerate(self.unknowns if self.is_first else ()):
             kinds: dict[Any, int] = {}
             for place, one in enumerate(unknown.candidates):
+                kind = place if one.rank is None else self.kinds[at][place]
                 if not one.absent:
-                    kinds.setdefault(_kind(one) if one.rank is not None else place, place)
+                    kinds.setdefault(kind, place)
             for place in kinds.values():
                 one = unknown.candidates[place]
                 if one.rank is None or one.constant:
@@ -290,8 +291,9 @@ class _Climb:
 
     def _may_be_number(self, at: int, place: int) -> bool:
         """Is a tensor without axes among the candidates of its kind?  A bias is none."""
-        candidates = self.unknowns[at].candidates
-        return any(one.rank == 0 and _kind(one) == _kind(candidates[place]) for one in candidates)
+        kinds = self.kinds[at]
+        pairs = zip(self.unknowns[at].candidates, kinds, strict=True)
+        return any(one.rank == 0 and kind == kinds[place] for one, kind in pairs)
 
     def _dtype(self, at: int, choice: Choice) -> Any:
         return self.unknowns[at].candidates[choice[0]].dtype

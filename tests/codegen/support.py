@@ -10,18 +10,21 @@ import os
 import re
 import shlex
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import symgrad as sg
 from symgrad.abi import shape_of
 from symgrad.codegen.calls import SizeNames
 from symgrad.codegen.emit.file import PRELUDE, CFile, FileDoc, emit_file, prelude
 from symgrad.codegen.emit.kernel import EmittedKernel, emit_kernel
+from symgrad.frontend.trace import trace
 from symgrad.ir.graph import Graph
+from symgrad.kernels import KernelPlan, plan
 from symgrad.passes.evaluate import bind_sizes
 
 Array = np.ndarray[Any, Any]
@@ -36,6 +39,33 @@ STRICT = (
 )  # fmt: skip
 _ROUND_UP = "(((bytes) + 63) / 64 * 64)"
 _OUTSIDE = 12345  # what outputs are filled with before a call
+
+
+def op_of(forward: Callable[[Any, Any], Any]) -> type[sg.Function]:
+    """A Function of two tensors; its backward is derived."""
+
+    class Op(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, w: Any) -> Any:
+            return forward(x, w)
+
+    return Op
+
+
+def kernels_of(forward: Callable[[Any, Any], Any], specs: Sequence[str]) -> dict[str, KernelPlan]:
+    """The kernels of such a Function, by their names."""
+    found = plan(trace(op_of(forward), *specs), pruned=False, name="op")
+    return {kernel.name: kernel for kernel in found.kernels}
+
+
+def feeds_of(graph: Graph, sizes: Mapping[str, int], source: np.random.Generator) -> dict[str, Any]:
+    """Normal numbers for each input of a graph, of its dtype."""
+    return {
+        name: source.standard_normal([size.at(sizes) for size in node.shape]).astype(
+            str(node.dtype)
+        )
+        for name, node in graph.inputs.items()
+    }
 
 
 def blas_options() -> tuple[list[str], list[str]]:

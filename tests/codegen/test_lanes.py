@@ -15,7 +15,7 @@ from symgrad.frontend.trace import trace
 from symgrad.ir.graph import Graph
 from symgrad.kernels import plan
 from symgrad.passes.evaluate import evaluate
-from tests.codegen.support import compile_graphs
+from tests.codegen.support import compile_graphs, feeds_of
 
 SIZES = [
     {"n": 3, "m": 5, "d": 2, "b": 2}, {"n": 1, "m": 1, "d": 1, "b": 1},
@@ -68,12 +68,7 @@ def test_is_what_numpy_makes_of_it(name: str, tmp_path: Path) -> None:
     kernel = compile_graphs({"k": _graph(name)}, tmp_path)["k"]
     source = np.random.default_rng(0)
     for sizes in SIZES:
-        feeds = {
-            one: source.standard_normal([size.at(sizes) for size in node.shape]).astype(
-                str(node.dtype)
-            )
-            for one, node in kernel.graph.inputs.items()
-        }
+        feeds = feeds_of(kernel.graph, sizes, source)
         wanted = evaluate(list(kernel.graph.outputs.values()), feeds, sizes)
         tolerance = 1e-11 if wanted[0].dtype == np.float64 else 2e-5
         np.testing.assert_allclose(kernel(feeds, sizes)[0], wanted[0], tolerance, tolerance)

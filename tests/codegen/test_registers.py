@@ -14,7 +14,7 @@ from symgrad.frontend.trace import trace
 from symgrad.ir.graph import Graph
 from symgrad.kernels import plan
 from symgrad.passes.evaluate import evaluate
-from tests.codegen.support import compile_graphs
+from tests.codegen.support import compile_graphs, feeds_of
 
 
 def _steps(x: Any, y: Any, g: Any) -> Any:
@@ -69,12 +69,7 @@ def test_is_what_numpy_makes_of_it(name: str, tmp_path: Path) -> None:
     source = np.random.default_rng(0)
     for n, m in ((3, 5), (1, 1), (0, 3), (3, 0), (40, 71), (300, 2)):
         sizes = {"n": n, "m": m, "d": 7}
-        feeds = {
-            one: source.standard_normal([size.at(sizes) for size in node.shape]).astype(
-                str(node.dtype)
-            )
-            for one, node in kernel.graph.inputs.items()
-        }
+        feeds = feeds_of(kernel.graph, sizes, source)
         wanted = evaluate(list(kernel.graph.outputs.values()), feeds, sizes)
         tolerance = 1e-11 if wanted[0].dtype == np.float64 else 2e-4
         for found, exact in zip(kernel(feeds, sizes), wanted, strict=True):

@@ -17,7 +17,7 @@ from symgrad.codegen.emit.kernel import emit_kernel
 from symgrad.frontend.trace import trace
 from symgrad.kernels import KernelPlan, plan
 from symgrad.passes.evaluate import evaluate
-from tests.codegen.support import compile_graphs
+from tests.codegen.support import compile_graphs, feeds_of, kernels_of, op_of
 
 Specs = tuple[str, str]
 CASES: dict[str, tuple[Callable[..., Any], Specs]] = {
@@ -34,18 +34,8 @@ SIZES = (
 )  # fmt: skip
 
 
-def _op(name: str) -> type[sg.Function]:
-    class Op(sg.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any, w: Any) -> Any:
-            return CASES[name][0](x, w)
-
-    return Op
-
-
 def _kernels(name: str) -> dict[str, KernelPlan]:
-    found = plan(trace(_op(name), *CASES[name][1]), pruned=False, name="op")
-    return {kernel.name: kernel for kernel in found.kernels}
+    return kernels_of(*CASES[name])
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -87,12 +77,7 @@ def test_is_what_numpy_makes_of_it_on_any_number_of_threads(name: str, tmp_path:
     for kernel in compile_graphs(graphs, tmp_path).values():
         library: Any = kernel.library
         for sizes in SIZES:
-            feeds = {
-                one: source.standard_normal([size.at(sizes) for size in node.shape]).astype(
-                    str(node.dtype)
-                )
-                for one, node in kernel.graph.inputs.items()
-            }
+            feeds = feeds_of(kernel.graph, sizes, source)
             wanted = evaluate(list(kernel.graph.outputs.values()), feeds, sizes)
             results = []
             for threads in (1, 2, 3, 5):
@@ -108,4 +93,4 @@ def test_is_what_numpy_makes_of_it_on_any_number_of_threads(name: str, tmp_path:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["any channels", "two strips", "one strip", "conditions on rows"])
 def test_is_validated(name: str) -> None:
-    sg.compile(_op(name), *CASES[name][1], validate=True)
+    sg.compile(op_of(CASES[name][0]), *CASES[name][1], validate=True)

@@ -20,7 +20,7 @@ from symgrad.frontend.trace import trace
 from symgrad.ir.expr import postorder
 from symgrad.kernels import KernelPlan, plan
 from symgrad.passes.evaluate import evaluate
-from tests.codegen.support import compile_graphs
+from tests.codegen.support import compile_graphs, feeds_of, kernels_of, op_of
 
 SIZES = [
     {"b": 2, "c": 2, "d": 3, "n": 5, "m": 6}, {"b": 1, "c": 1, "d": 1, "n": 3, "m": 3},
@@ -42,18 +42,9 @@ WINDOWS: dict[str, tuple[Callable[..., Any], Specs, int]] = {
 }  # fmt: skip
 
 
-def _op(name: str) -> type[sg.Function]:
-    class Op(sg.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any, w: Any) -> Any:
-            return WINDOWS[name][0](x, w)
-
-    return Op
-
-
 def _kernels(name: str) -> dict[str, KernelPlan]:
-    found = plan(trace(_op(name), *WINDOWS[name][1]), pruned=False, name="op")
-    return {kernel.name: kernel for kernel in found.kernels}
+    forward, specs, _ = WINDOWS[name]
+    return kernels_of(forward, specs)
 
 
 @pytest.mark.parametrize("name", WINDOWS)
@@ -108,12 +99,7 @@ def test_is_what_numpy_makes_of_it(name: str, tmp_path: Path) -> None:
     source = np.random.default_rng(0)
     for kernel in compile_graphs(graphs, tmp_path).values():
         for sizes in SIZES:
-            feeds = {
-                one: source.standard_normal([size.at(sizes) for size in node.shape]).astype(
-                    str(node.dtype)
-                )
-                for one, node in kernel.graph.inputs.items()
-            }
+            feeds = feeds_of(kernel.graph, sizes, source)
             wanted = evaluate(list(kernel.graph.outputs.values()), feeds, sizes)
             for got, one in zip(kernel(feeds, sizes), wanted, strict=True):
                 tolerance = 1e-11 if one.dtype == np.float64 else 5e-5
@@ -123,4 +109,4 @@ def test_is_what_numpy_makes_of_it(name: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["one axis", "transposed", "of known channels"])
 def test_is_validated(name: str) -> None:
-    sg.compile(_op(name), *WINDOWS[name][1], validate=True)
+    sg.compile(op_of(WINDOWS[name][0]), *WINDOWS[name][1], validate=True)

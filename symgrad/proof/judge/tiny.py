@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from symgrad.budgets import LARGEST_LIMIT, LARGEST_TINY
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dtype import bool_
-from symgrad.ir.graph import Graph, Node, ancestors
+from symgrad.ir.graph import Graph, Node, input_names
 from symgrad.ir.rewrite import rewrite
 from symgrad.ops.movement import bare
 from symgrad.proof.judge.boundaries import inputs_of, integral
@@ -132,7 +132,7 @@ def _plain(node: Node, subject: Subject) -> Assumption | None:
 
 def _is_of_inputs(point: Node, subject: Subject) -> bool:
     """Does it depend on inputs of forward alone, and on real ones?"""
-    names = {one.attributes["name"] for one in ancestors([point]) if one.op == "input"}
+    names = {*input_names([point])}
     return bool(inputs_of(point)) and names <= subject.by_name.keys()
 
 
