@@ -2,9 +2,9 @@
 
 In: an ``Op``.  Out: C text behind that of ``binding``, or none.
 
-It serves what the straight-line code of a wrapper serves, with small results, and does the same.
-Arrays whose rows lie apart go to the kernels that take them, and small ones of other layouts as
-copies, as ``Caller`` has it.
+It serves what the straight-line code of a wrapper serves, and does the same; ``pool`` makes
+large results.  Arrays whose rows lie apart go to the kernels that take them, and small ones of
+other layouts as copies, as ``Caller`` has it.
 Of a call that is anything else it returns None, and explains nothing: that is for Python.  The
 functions follow ``Caller``: ``inference(inputs, out, numbers)``, ``forward(inputs, out, numbers)``,
 ``backward(residuals, cotangents, needs_input_grad, out)``.
@@ -98,7 +98,7 @@ class _Entry:
         own = name if self.case.inference != self.case.forward else "forward"
         kind = f"PyTuple_GetItem(kinds, {self.place})" if name == "forward" else "0"
         call = f"symgrad_call_{own[0]}{self.place}(args[0], args[1], numbers, {kind})"
-        return f"    if (!found) found = {call};"
+        return f"    if (!found && !PyErr_Occurred()) found = {call};"
 
     def choices(self) -> str:
         """The choice among its backward functions."""

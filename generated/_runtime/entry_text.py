@@ -34,7 +34,7 @@ typedef PyObject *symgrad_make(
 #define SYMGRAD_ALIGNED __attribute__((aligned(64)))
 #define SYMGRAD_OWNED __attribute__((cleanup(symgrad_let_go))) /* let go of where its scope ends */
 
-static PyObject *symgrad_type, *symgrad_pack, *symgrad_dtypes[%(dtypes)d];
+static PyObject *symgrad_type, *symgrad_pack, *symgrad_leased, *symgrad_dtypes[%(dtypes)d];
 static symgrad_make *symgrad_new;
 
 struct symgrad_axes { int count; const Py_ssize_t *dims; };
@@ -111,6 +111,37 @@ static int symgrad_is_none_or(PyObject *value, int dtype, int nd, const Py_ssize
         && symgrad_has(array, nd, dims);
 }
 
+static PyObject *symgrad_tuple_of(struct symgrad_axes axes)
+{
+    PyObject *result = PyTuple_New(axes.count);
+    for (int i = 0; result && i < axes.count; i++) {
+        PyObject *const item = PyLong_FromSsize_t(axes.dims[i]);
+        if (item) PyTuple_SetItem(result, i, item);
+        else { Py_DECREF(result); result = 0; }
+    }
+    return result;
+}
+
+/* An array over memory that large arrays use again.  0 where there is not so much; an error is set
+   only where Python was interrupted. */
+static PyObject *symgrad_large(int dtype, int nd, const Py_ssize_t *dims)
+{
+    PyObject *const shape = symgrad_tuple_of((struct symgrad_axes){nd, dims});
+    PyObject *const array = shape
+        ? PyObject_CallFunctionObjArgs(symgrad_leased, shape, symgrad_dtypes[dtype], NULL) : 0;
+    Py_XDECREF(shape);
+    if (!array && PyErr_ExceptionMatches(PyExc_MemoryError)) PyErr_Clear();
+    return array;
+}
+
+static PyObject *symgrad_small(int dtype, int nd, const Py_ssize_t *dims)
+{
+    PyObject *const type = symgrad_again(symgrad_dtypes[dtype]);
+    PyObject *const array = symgrad_new((PyObject *)symgrad_type, type, nd, dims, 0, 0, 0, 0);
+    if (!array) PyErr_Clear();
+    return array;
+}
+
 /* A given array, or a new one of so many bytes where none is given; 0 where it is no such array. */
 static PyObject *symgrad_write(
     PyObject *given, int dtype, int nd, const Py_ssize_t *dims, int64_t bytes)
@@ -122,9 +153,7 @@ static PyObject *symgrad_write(
             ? symgrad_again(given) : 0;
     }
     for (int i = 0; i < nd; i++) if (dims[i] < 0) return 0;
-    if (bytes >= %(large)d) return 0;
-    return symgrad_new(
-        (PyObject *)symgrad_type, symgrad_again(symgrad_dtypes[dtype]), nd, dims, 0, 0, 0, 0);
+    return bytes >= %(large)d ? symgrad_large(dtype, nd, dims) : symgrad_small(dtype, nd, dims);
 }
 
 static void symgrad_clear(PyObject *array, int64_t bytes)
@@ -223,17 +252,6 @@ static PyObject *symgrad_tuple(int count, ...)
     return result;
 }
 
-static PyObject *symgrad_tuple_of(struct symgrad_axes axes)
-{
-    PyObject *result = PyTuple_New(axes.count);
-    for (int i = 0; result && i < axes.count; i++) {
-        PyObject *const item = PyLong_FromSsize_t(axes.dims[i]);
-        if (item) PyTuple_SetItem(result, i, item);
-        else { Py_DECREF(result); result = 0; }
-    }
-    return result;
-}
-
 /* The residuals of a kind that hold what is in a tuple. */
 static PyObject *symgrad_kept(PyObject *kind, PyObject *items)
 {
@@ -242,6 +260,7 @@ static PyObject *symgrad_kept(PyObject *kind, PyObject *items)
     PyObject *const result = args ? make((PyTypeObject *)kind, args, 0) : 0;
     Py_XDECREF(args);
     Py_XDECREF(items);
+    if (!result) PyErr_Clear();
     return result;
 }
 
@@ -250,7 +269,6 @@ static PyObject *symgrad_drop(int count, PyObject **made, PyObject *kept)
 {
     for (int i = 0; i < count; i++) Py_XDECREF(made[i]);
     Py_XDECREF(kept);
-    PyErr_Clear();
     return 0;
 }
 
@@ -261,6 +279,7 @@ static PyObject *symgrad_results(int outputs, int count, PyObject **made, PyObje
     for (int i = outputs; i < count; i++) Py_DECREF(made[i]);
     if (outputs > 1) {
         result = PyTuple_New(outputs);
+        if (!result) PyErr_Clear();
         if (!result) return symgrad_drop(outputs, made, kept);
         for (int i = 0; i < outputs; i++) PyTuple_SetItem(result, i, made[i]);
     }
@@ -291,6 +310,12 @@ static int symgrad_is_call(PyObject *const *args, Py_ssize_t count)
         && (count == 2 || (PyTuple_CheckExact(args[2]) && PyTuple_Size(args[2]) == %(numbers)d));
 }
 
+/* What was found, or None, with which Python makes the call; 0 where it was interrupted. */
+static PyObject *symgrad_answer(PyObject *found)
+{
+    return found || PyErr_Occurred() ? found : symgrad_again(Py_None);
+}
+
 static PyObject *symgrad_call_i(PyObject *kinds, PyObject *const *args, Py_ssize_t count)
 {
     PyObject *found = 0;
@@ -298,7 +323,7 @@ static PyObject *symgrad_call_i(PyObject *kinds, PyObject *const *args, Py_ssize
     PyObject *const numbers = count == 3 ? args[2] : 0;
     (void)kinds; (void)numbers;
 %(inference)s
-    return found ? found : symgrad_again(Py_None);
+    return symgrad_answer(found);
 }
 
 static PyObject *symgrad_call_f(PyObject *kinds, PyObject *const *args, Py_ssize_t count)
@@ -308,7 +333,7 @@ static PyObject *symgrad_call_f(PyObject *kinds, PyObject *const *args, Py_ssize
     PyObject *const numbers = count == 3 ? args[2] : 0;
     (void)kinds; (void)numbers;
 %(forward)s
-    return found ? found : symgrad_again(Py_None);
+    return symgrad_answer(found);
 }
 
 static PyObject *symgrad_call_b(PyObject *kinds, PyObject *const *args, Py_ssize_t count)
@@ -319,7 +344,7 @@ static PyObject *symgrad_call_b(PyObject *kinds, PyObject *const *args, Py_ssize
     PyObject *const kind = (PyObject *)Py_TYPE(args[0]);
     const int64_t mask = symgrad_mask(args[2], %(inputs)d, %(all)s);
 %(backward)s
-    return found ? found : symgrad_again(Py_None);
+    return symgrad_answer(found);
 }
 
 static PyMethodDef symgrad_calls[] = {
@@ -330,15 +355,16 @@ static PyMethodDef symgrad_calls[] = {
 /* The three functions, for classes of what is kept; None where NumPy is another than is known. */
 static PyObject *symgrad_bind(PyObject *module, PyObject *args)
 {
-    PyObject *capsule, *type, *dtypes, *kinds;
+    PyObject *capsule, *type, *dtypes, *kinds, *leased;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOOO", &capsule, &type, &dtypes, &kinds)) return 0;
+    if (!PyArg_ParseTuple(args, "OOOOO", &capsule, &type, &dtypes, &kinds, &leased)) return 0;
     void *const *const api = PyCapsule_GetPointer(capsule, 0);
     if (!api) return 0;
     const unsigned version = ((unsigned (*)(void))api[0])() >> 24;
     if (version < 1 || version > 2 || api[2] != (void *)type) return symgrad_again(Py_None);
     symgrad_new = (symgrad_make *)api[94];
     symgrad_type = symgrad_again(type);
+    symgrad_leased = symgrad_again(leased);
     symgrad_pack = PyUnicode_InternFromString("copy");
     if (!symgrad_pack) return 0;
     for (int i = 0; i < (int)(sizeof symgrad_dtypes/sizeof *symgrad_dtypes); i++)

@@ -10,9 +10,11 @@ next array of about its size.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 import threading
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -26,6 +28,7 @@ _SHARE = 16  # of the memory of the machine, one part in so many may wait
 _PATIENCE = 256  # arrays made meanwhile, after which a block that waits is given back
 _MOST = 64  # blocks that wait
 _ALIGNMENT = 64
+_KINDS = 256  # sizes of blocks whose classes are kept
 
 
 class _Block:
@@ -41,19 +44,20 @@ class _Block:
         self.since = 0
 
 
-class _Lease:
-    """What an array over ``block`` and all its views hold on to, and nothing else does."""
+@lru_cache(maxsize=_KINDS)
+def _lease(size: int) -> Any:
+    """The class of what an array over a block of ``size`` bytes and all its views hold on to.
 
-    __slots__ = ("__array_interface__", "block")
+    Nothing else does.  It is one of ctypes, of which NumPy makes an array most quickly.
+    """
 
-    def __init__(self, block: _Block, shape: tuple[int, ...], dtype: Any) -> None:
-        self.block = block
-        self.__array_interface__ = {
-            "version": 3, "shape": shape, "typestr": dtype.str, "data": (block.start, False),
-        }  # fmt: skip
+    class Lease(ctypes.c_char * size):  # type: ignore[misc]
+        __slots__ = ("block",)
 
-    def __del__(self) -> None:
-        _pool.give(self.block)
+        def __del__(self) -> None:
+            _pool.give(self.block)
+
+    return Lease
 
 
 class _Pool:
@@ -72,10 +76,9 @@ class _Pool:
 
     def take(self, size: int) -> _Block:
         """A block of ``size`` bytes, the one that came last.  MemoryError where there is none."""
-        if self._lock.acquire(blocking=False):
+        if self._lock.acquire(False):
             try:
                 self._taken += 1
-                self._trim()
                 for position in range(len(self._waiting) - 1, -1, -1):
                     if self._waiting[position].size == size:
                         self._bytes -= size
@@ -86,7 +89,7 @@ class _Pool:
 
     def give(self, block: _Block) -> None:
         """Let ``block`` wait for the next array of its size."""
-        if self._lock.acquire(blocking=False):
+        if self._lock.acquire(False):
             try:
                 block.since = self._taken
                 self._waiting.append(block)
@@ -119,7 +122,11 @@ def leased(shape: tuple[int, ...], dtype: Any) -> NDArray:
     """
     size = prod(shape) * dtype.itemsize
     grain = 1 << max(size.bit_length() - 4, 12)
-    return numpy.asarray(_Lease(_pool.take(-(-size // grain) * grain), shape, dtype))
+    block = _pool.take(-(-size // grain) * grain)
+    lease = _lease(block.size).from_address(block.start)
+    lease.block = block
+    array: NDArray = numpy.ndarray(shape, dtype, lease)
+    return array
 
 
 def empty(shape: tuple[int, ...], dtype: Any) -> NDArray:

@@ -17,6 +17,7 @@ import numpy
 
 from .abi import C_TYPES, Op
 from .load import Library
+from .pool import leased
 
 _WRITE = 0x501  # what ``seen`` tells of the flags of an array
 
@@ -47,7 +48,7 @@ def _bound(module: Any, kinds: tuple[type, ...]) -> Any:
     except ImportError:  # NumPy 1
         core = import_module("numpy.core._multiarray_umath")
     dtypes = tuple(map(numpy.dtype, C_TYPES))
-    found = module.bind(core._ARRAY_API, numpy.ndarray, dtypes, kinds)
+    found = module.bind(core._ARRAY_API, numpy.ndarray, dtypes, kinds, leased)
     samples = numpy.empty((2, 3), numpy.float32), numpy.empty((3, 2, 1), numpy.int64).T
     return found if found and all(_is_seen(module, one) for one in samples) else None
 

@@ -19,6 +19,7 @@ from numpy.lib.stride_tricks import as_strided
 import symgrad as sg
 from symgrad.abi import Array, Backward, Binding, Case, Kernel, Op, Residual, Value
 from symgrad.errors import SymgradError
+from symgrad.runtime import pool
 from symgrad.runtime.batches import OverBatch
 from symgrad.runtime.entry import entry
 from symgrad.runtime.op import CompiledOp, shipped_op
@@ -267,12 +268,27 @@ def test_other_layouts_are_taken(lay: Callable[[NDArray], NDArray]) -> None:
     assert quick.backward(kept, (slope,), None, (grad_x, grad_w)) is None
 
 
-def test_large_results_are_left_to_the_pool() -> None:
+def test_large_results_lie_in_the_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     op = op_named("Softplus")
     large = numpy.zeros((200, 200), "f4")
-    assert op.module._quick.inference((large,), None) is None
-    assert op.module._quick.inference((large.T,), None) is None
-    assert op.module._quick.inference((large,), numpy.empty_like(large)) is not None
+    quick = op.module._quick
+    found = quick.inference((large,), None)
+    assert found.shape == large.shape
+    assert (found == op(large)).all()
+    begin = found.ctypes.data
+    del found
+    assert quick.forward((large,), None)[0].ctypes.data == begin
+    assert quick.inference((large.T,), None) is None
+    assert quick.inference((large,), numpy.empty_like(large)) is not None
+    errors: list[BaseException] = [KeyboardInterrupt(), MemoryError()]
+
+    def refuse(_: int) -> Any:
+        raise errors.pop()
+
+    monkeypatch.setattr(pool._pool, "take", refuse)
+    assert quick.inference((large,), None) is None, "Python says that there is no memory"
+    with pytest.raises(KeyboardInterrupt):
+        quick.inference((large,), None)
 
 
 def test_overlapping_memory_is_left_to_python() -> None:
