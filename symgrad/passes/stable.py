@@ -403,6 +403,16 @@ def _less_tanh(forms: Forms, node: Node) -> Node | None:
     return slope.graph.binary("mul", slope, 4.0)
 
 
+def _beside_tanh(forms: Forms, node: Node) -> Node | None:
+    """``1 + tanh(x)`` and ``1 - tanh(x)`` are ``2*sigmoid(2*x)`` and ``2*sigmoid(-2*x)``."""
+    one, inner = node.args if node.op == "sub" or _is_one(node.args[0]) else node.args[::-1]
+    x = forms.of(inner, "tanh") if _is_one(one) and forms.alone(inner) else None
+    if x is None:
+        return None
+    twice = x.graph.binary("mul", x, -2.0 if node.op == "sub" else 2.0)
+    return twice.graph.binary("mul", forms.build("sigmoid", twice), 2.0)
+
+
 def _slope(forms: Forms, x: Node) -> Node:
     """The derivative of sigmoid."""
     return apply("mul", forms.build("sigmoid", x), forms.build("sigmoid", forms.build("neg", x)))
@@ -425,7 +435,8 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "log1p": (_log1p,),
     "log": (_log, _log_of_excess, _log_of_cosh, _log_of_product, _log_of_reciprocal),
     "mul": (_quotient,), "div": (_quotient,), "reciprocal": (_logistic,),
-    "sub": (_less_sigmoid, _less_exponential, _less_tanh, _less_softplus),
+    "add": (_beside_tanh,),
+    "sub": (_less_sigmoid, _less_exponential, _less_tanh, _beside_tanh, _less_softplus),
 }  # fmt: skip
 """The rules by the op they apply to.  Each is an identity of the real numbers."""
 
