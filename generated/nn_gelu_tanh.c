@@ -20,7 +20,7 @@ int64_t nn_gelu_tanh_forward_workspace(int64_t s)
 
 /*
  * nn gelu tanh forward
- *     y = x*0.5*(sigmoid((x + square(x)*x*0.044715)*0.7978845608028654*2.0)*2.0)
+ *     y = x*0.5*(sigmoid((x + square(x)*x*0.044715)*1.5957691216057308)*2.0)
  * in:   x f32[s]
  * out:  y f32[s]
  * Evaluated as written but for: forms that do not overflow.
@@ -38,8 +38,7 @@ int nn_gelu_tanh_forward(
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++) {
             const float x_i = x[i];
-            const float t = 1.0f / (1.0f + symgrad_expf(-((x_i + x_i * x_i * x_i * 0.044715f) *
-                0.7978846f * 2.0f)));
+            const float t = symgrad_sigmoidf((x_i + x_i * x_i * x_i * 0.044715f) * 1.5957692f);
             y[i] = x_i*0.5f*(t*2.0f);
         }
     }

@@ -76,8 +76,7 @@ int nn_mish_backward(
             const float x_i = x[i];
             const float t = (x_i < 0.0f ? 0.0f : x_i) + log1pf(symgrad_expf(-fabsf(x_i)));
             const float t_ = tanhf(t);
-            const float t_2 = x_i * (1.0f - t_ * t_) * (1.0f / (1.0f + symgrad_expf(-x_i)));
-            grad_x[i] = grad_y[i] * (t_ + t_2);
+            grad_x[i] = grad_y[i] * (t_ + x_i * (1.0f - t_ * t_) * symgrad_sigmoidf(x_i));
         }
     }
     return 0;

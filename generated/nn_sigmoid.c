@@ -30,7 +30,7 @@ int nn_sigmoid_forward(
         const int64_t i1 = MIN(s, i0 + BLOCK);
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++)
-            y[i] = 1.0f / (1.0f + symgrad_expf(-x[i]));
+            y[i] = symgrad_sigmoidf(x[i]);
     }
     return 0;
 }

@@ -29,10 +29,8 @@ int nn_silu_forward(
     for (int64_t i0 = 0; i0 < s; i0 += BLOCK) {
         const int64_t i1 = MIN(s, i0 + BLOCK);
         #pragma omp simd
-        for (int64_t i = i0; i < i1; i++) {
-            const float x_i = x[i];
-            y[i] = x_i / (1.0f + symgrad_expf(-x_i));
-        }
+        for (int64_t i = i0; i < i1; i++)
+            y[i] = symgrad_siluf(x[i]);
     }
     return 0;
 }
@@ -65,7 +63,7 @@ int nn_silu_backward(
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++) {
             const float x_i = x[i];
-            const float t = 1.0f / (1.0f + symgrad_expf(-x_i));
+            const float t = symgrad_sigmoidf(x_i);
             grad_x[i] = grad_y[i] * (t * (1.0f + x_i * (1.0f - t)));
         }
     }

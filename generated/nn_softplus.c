@@ -71,7 +71,7 @@ int nn_softplus_backward(
         const int64_t i1 = MIN(s, i0 + BLOCK);
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++)
-            grad_x[i] = grad_y[i] * (1.0f / (1.0f + symgrad_expf(-x[i])));
+            grad_x[i] = grad_y[i] * symgrad_sigmoidf(x[i]);
     }
     return 0;
 }

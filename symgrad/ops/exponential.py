@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from symgrad.ir.graph import Node
-from symgrad.ops.exponential_c import EXP
+from symgrad.ops.exponential_c import EXP, SIGMOID, SILU
 from symgrad.ops.record import (
     Bounds,
     Constraint,
@@ -71,14 +71,18 @@ def _silu_vjp(g: Node, y: Node, x: Node) -> tuple[Node]:
 
 elementwise(
     "sigmoid", numpy="1 / (1 + np.exp(-{0}))", sympy=lambda sp, x: 1 / (1 + sp.exp(-x)),
-    c=Template("{lit:1} / ({lit:1} + symgrad_exp{f}(-{0}))"), cost=0.47,
+    c=Helper("sigmoid", SIGMOID, types=("double", "float"), shared=True,
+             formula=Template("{lit:1} / ({lit:1} + symgrad_exp{f}(-{0}))")),
+    cost=0.47,
     vjp=lambda g, y, x: (g * (y * (1.0 - y)),), latex=r"\sigma",
     bounds=Bounds(0, 1, open=True), growing=True,
 )  # fmt: skip
 elementwise(
     "silu", code="{sg}.silu({0})", numpy="{0} / (1 + np.exp(-{0}))",
     sympy=lambda sp, x: x / (1 + sp.exp(-x)),
-    c=Template("{0} / ({lit:1} + symgrad_exp{f}(-{0}))"), cost=0.49, vjp=_silu_vjp,
+    c=Helper("silu", SILU, types=("double", "float"), shared=True,
+             formula=Template("{0} / ({lit:1} + symgrad_exp{f}(-{0}))")),
+    cost=0.49, vjp=_silu_vjp,
 )  # fmt: skip
 elementwise(
     "softplus", code="{sg}.softplus({0})", numpy="np.logaddexp(0, {0})",

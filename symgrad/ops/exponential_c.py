@@ -1,7 +1,8 @@
 """``exp`` as C text: a polynomial without branches, which compilers vectorise as it stands.
 
-In: nothing.  Out: ``EXP``, the definitions of ``symgrad_exp`` and ``symgrad_expf``; its numbers;
-``FLOATS``, what it is made of, and other such functions are.
+In: nothing.  Out: ``EXP``, the definitions of ``symgrad_exp`` and ``symgrad_expf``; ``SIGMOID`` and
+``SILU``, which need less of it; its numbers; ``FLOATS``, what they are made of, and other such
+functions are.
 
 ``x = n ln 2 + r`` with a whole n: ``e**r`` is a polynomial, and n goes into its exponent by
 integers.  A product of 2**n would be slow where the result is subnormal: there processors help
@@ -11,6 +12,7 @@ numbers again; ``tests/ops/test_exponential.py`` proves that the error is less t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -73,14 +75,61 @@ def spelled(form: Exponential) -> Callable[[float], str]:
 def _text(form: Exponential) -> str:
     number, f, kind = spelled(form), form.suffix, form.kind
     bits = f"uint{32 if f else 64}_t"
-    first, *others = map(number, form.terms[::-1])
-    horner = "\n".join(f"    e.value = symgrad_fused{f}(e.value, r, {one});" for one in others)
-    one, whole, high, low = map(number, (1.0, form.whole, form.high, form.low))
     return f"""\
 /* exp, off by less than one unit in the last place. */
 SYMGRAD_INLINE {kind} symgrad_exp{f}({kind} x)
 {{
-    {_clamped(form)}
+{_power(form, form.zero)}
+    n.bits <<= {form.digits};
+    symgrad_bits{f} grid = n;
+    grid.bits += ({bits})1 << {form.digits};
+    e.value += x < {number(form.subnormal)} ? grid.value : {number(0.0)};
+    const symgrad_bits{f} scale = {{ x < {number(form.subnormal)} ? grid.value : n.value }};
+    e.bits -= scale.bits;
+    return x <= {number(form.largest)} ? e.value : x * ({kind})INFINITY;
+}}
+"""
+
+
+def _sigmoid_text(form: Exponential) -> str:
+    f, kind = form.suffix, form.kind
+    return f"""\
+/* exp for sums with 1: where it would be subnormal, it is a little more. */
+SYMGRAD_INLINE {kind} symgrad_power{f}({kind} x)
+{{
+{_power(form, float(math.ceil(form.subnormal)))}
+    n.bits <<= {form.digits};
+    e.bits -= n.bits;
+    return x <= {spelled(form)(form.largest)} ? e.value : x + ({kind})INFINITY;
+}}
+
+/* 1/(1 + exp(-x)), with the bits of that. */
+SYMGRAD_INLINE {kind} symgrad_sigmoid{f}({kind} x)
+{{
+    return {spelled(form)(1.0)} / ({spelled(form)(1.0)} + symgrad_power{f}(-x));
+}}
+"""
+
+
+def _silu_text(form: Exponential) -> str:
+    f, kind, one = form.suffix, form.kind, spelled(form)(1.0)
+    return f"""\
+/* x/(1 + exp(-x)), with the bits of that. */
+SYMGRAD_INLINE {kind} symgrad_silu{f}({kind} x)
+{{
+    return x / ({one} + symgrad_power{f}(-x));
+}}
+"""
+
+
+def _power(form: Exponential, least: float) -> str:
+    """``e`` to the power of x, or of ``least`` if that is more, before n goes into its exponent."""
+    number, f, kind = spelled(form), form.suffix, form.kind
+    first, *others = map(number, form.terms[::-1])
+    horner = "\n".join(f"    e.value = symgrad_fused{f}(e.value, r, {one});" for one in others)
+    one, whole, high, low = map(number, (1.0, form.whole, form.high, form.low))
+    return f"""\
+    {_clamped(form, least)}
     symgrad_bits{f} n = {{ symgrad_fused{f}(y.value, {number(-form.log2e)}, {whole}) }};
     const {kind} minus_n = n.value - {whole};
     const {kind} high = symgrad_fused{f}(minus_n, {high}, y.value);
@@ -93,23 +142,14 @@ SYMGRAD_INLINE {kind} symgrad_exp{f}({kind} x)
     const {kind} most = {one} + high;
     const {kind} rest = high - (most - {one}); /* exact */
     e.value = most + (rest + (r * r * e.value + minus_n * {low}));
-#endif
-    n.bits <<= {form.digits};
-    symgrad_bits{f} grid = n;
-    grid.bits += ({bits})1 << {form.digits};
-    e.value += x < {number(form.subnormal)} ? grid.value : {number(0.0)};
-    const symgrad_bits{f} scale = {{ x < {number(form.subnormal)} ? grid.value : n.value }};
-    e.bits -= scale.bits;
-    return x <= {number(form.largest)} ? e.value : x * ({kind})INFINITY;
-}}
-"""
+#endif"""
 
 
-def _clamped(form: Exponential) -> str:
-    """The greater of x and ``zero``; floats that are negative are ordered by their bits."""
+def _clamped(form: Exponential, least: float) -> str:
+    """The greater of x and ``least``; floats that are negative are ordered by their bits."""
     if form is F64:
-        return f"const symgrad_bits y = {{ x < {form.zero} ? {form.zero} : x }};"
-    bits = f"{np.float32(form.zero).view(np.uint32):#x}u"
+        return f"const symgrad_bits y = {{ x < {least} ? {least} : x }};"
+    bits = f"{np.float32(least).view(np.uint32):#x}u"
     return f"symgrad_bitsf y = {{ x }};\n    y.bits = y.bits < {bits} ? y.bits : {bits};"
 
 
@@ -144,3 +184,9 @@ EXP = f"""\
  * Where the result is subnormal, a power of 2 rounds it to the last place that there is. */
 {_text(F32)}
 {_text(F64)}"""
+SIGMOID = f"""\
+{_sigmoid_text(F32)}
+{_sigmoid_text(F64)}"""
+SILU = f"""\
+{_silu_text(F32)}
+{_silu_text(F64)}"""

@@ -115,13 +115,14 @@ class Helper:
     ``types``: of what it takes and returns; for ``float``, ``source`` defines ``symgrad_<name>f``,
     without which f32 operands are converted to double, and the result back.  ``shared``: it stands
     in the header of all files, where templates may call it, and is proved to be as close as its
-    text says.
+    text says.  ``formula``: it has the bits of this.
     """
 
     name: str
     source: str
     types: tuple[str, ...] = ("double",)
     shared: bool = False
+    formula: Template | None = None
 
 
 Spelling = Infix | Function | Template | Helper

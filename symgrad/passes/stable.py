@@ -409,8 +409,16 @@ def _beside_tanh(forms: Forms, node: Node) -> Node | None:
     x = forms.of(inner, "tanh") if _is_one(one) and forms.alone(inner) else None
     if x is None:
         return None
-    twice = x.graph.binary("mul", x, -2.0 if node.op == "sub" else 2.0)
+    twice = _scaled(x, -2.0 if node.op == "sub" else 2.0)
     return twice.graph.binary("mul", forms.build("sigmoid", twice), 2.0)
+
+
+def _scaled(x: Node, factor: float) -> Node:
+    """``x*factor``; of a product with a number, with one number."""
+    other = number(x.args[1]) if x.op == "mul" else None
+    if other is None:
+        return x.graph.binary("mul", x, factor)
+    return x.graph.binary("mul", x.args[0], factor * other)
 
 
 def _slope(forms: Forms, x: Node) -> Node:

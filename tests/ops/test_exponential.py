@@ -131,8 +131,13 @@ def test_borders_lie_between_two_numbers(form: Exponential) -> None:
 
 
 @pytest.fixture(scope="module", params=LEVELS)
-def built(request: Any, tmp_path_factory: Any) -> Built:
-    return Built(tmp_path_factory.mktemp("exp"), request.param, "exp", (F32, F64))
+def level(request: Any) -> Any:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def built(level: str, tmp_path_factory: Any) -> Built:
+    return Built(tmp_path_factory.mktemp("exp"), level, "exp", (F32, F64))
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -173,3 +178,26 @@ def test_bits_do_not_depend_on_the_place_in_a_loop(built: Built, form: Exponenti
     whole = built(form, x)
     for begin, end in ((0, 1), (1, 67), (3, 20), (15, 66), (64, 67)):
         assert (built(form, x[begin:end]) == whole[begin:end]).all()
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", ["sigmoid", "silu"])
+def test_activations_have_the_bits_of_their_formulas(
+    built: Built, level: str, tmp_path_factory: Any, name: str, form: Exponential
+) -> None:
+    """In a sum with 1, what is subnormal counts as nothing; all other bits of exp are there."""
+    activation = Built(tmp_path_factory.mktemp(name), level, name, (form,))
+    number, draws = dtype(form), np.random.default_rng(2)
+    borders = [form.subnormal, math.ceil(form.subnormal), form.largest, form.zero, 0.0, math.inf]
+    near = np.array([*borders, -math.inf, math.nan], number)
+    near = np.concatenate([np.nextafter(near, number(way)) for way in (-np.inf, np.inf)] + [near])
+    reach = 1.1 * form.zero
+    x = np.concatenate([
+        near, -near, draws.uniform(reach, -reach, 20000), draws.uniform(-3, 3, 20000),
+        draws.uniform(-1, 1, 500) * 2.0 ** draws.integers(form.lowest, 0, 500),
+    ]).astype(number)  # fmt: skip
+    one = number(1)
+    with np.errstate(all="ignore"):
+        wanted = (one if name == "sigmoid" else x) / (one + built(form, -x))
+    np.testing.assert_array_equal(activation(form, x), wanted)
+    assert (one + math.exp(math.ceil(form.subnormal)) == one).all()

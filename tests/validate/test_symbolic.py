@@ -104,8 +104,11 @@ def test_functions_are_ops_where_they_are_those_of_the_records(name: str) -> Non
 def test_exp_and_erf_are_the_functions_that_are_proved(kernel: str, old: str, new: str) -> None:
     text, record, graph = kernels(kernel.removesuffix("_forward"))[kernel]
     assert validate(text, record, graph).taken == ()
-    assert text.count(old) == 1
-    assert not validate(text.replace(old, new), record, graph).validated
+    pieces = text.split(old)
+    assert len(pieces) > 1
+    for place in range(1, len(pieces)):
+        changed = old.join(pieces[:place]) + new + old.join(pieces[place:])
+        assert not validate(changed, record, graph).validated
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from functools import cache
 
 from symgrad.ir.dtype import DType, bool_, float32
 from symgrad.ir.expr import OPPOSITE, Call, Expr, IntValue, Literal, Reduce, rebuild
-from symgrad.ops.record import Template, get, helpers
+from symgrad.ops.record import Helper, Template, get, helpers
 from symgrad.validate.source import Unit, parse
 from symgrad.validate.symbolic import orders
 from symgrad.validate.symbolic.machine import Machine, Typed
@@ -195,9 +195,10 @@ def _unit(op: str, ctype: str) -> Unit:
     """A function of C that is an op, from the spelling of its record."""
     scalar = get(op).scalar
     assert scalar is not None
-    assert isinstance(scalar.c, Template)
+    formula = scalar.c.formula if isinstance(scalar.c, Helper) else scalar.c
+    assert isinstance(formula, Template)
     suffix = "f" if ctype == "float" else ""
-    text = re.sub(r"\{lit:(\d+)\}", rf"\1.0{suffix}", scalar.c.text)
+    text = re.sub(r"\{lit:(\d+)\}", rf"\1.0{suffix}", formula.text)
     text = re.sub(r"\{(\d)\}", r"(x\1)", text).replace("{f}", suffix)
     parameters = ", ".join(f"{ctype} x{place}" for place in range(get(op).arity or 1))
     shared = "\n".join(helper.source for _, helper in helpers() if helper.shared)

@@ -336,3 +336,85 @@ SYMGRAD_INLINE double symgrad_exp(double x)
     return x <= 709.782712893384 ? e.value : x * (double)INFINITY;
 }
 
+
+/* exp for sums with 1: where it would be subnormal, it is a little more. */
+SYMGRAD_INLINE float symgrad_powerf(float x)
+{
+    symgrad_bitsf y = { x };
+    y.bits = y.bits < 0xc2ae0000u ? y.bits : 0xc2ae0000u;
+    symgrad_bitsf n = { symgrad_fusedf(y.value, -1.442695f, 1.2582912e+07f) };
+    const float minus_n = n.value - 1.2582912e+07f;
+    const float high = symgrad_fusedf(minus_n, 0.69314575f, y.value);
+    const float r = symgrad_fusedf(minus_n, 1.4286068e-06f, high);
+    symgrad_bitsf e = { 0.0013814514f };
+    e.value = symgrad_fusedf(e.value, r, 0.008368756f);
+    e.value = symgrad_fusedf(e.value, r, 0.041668393f);
+    e.value = symgrad_fusedf(e.value, r, 0.1666652f);
+    e.value = symgrad_fusedf(e.value, r, 0.49999994f);
+#ifdef FP_FAST_FMAF
+    e.value = fmaf(fmaf(e.value, r, 1.0f), r, 1.0f);
+#else
+    const float most = 1.0f + high;
+    const float rest = high - (most - 1.0f); /* exact */
+    e.value = most + (rest + (r * r * e.value + minus_n * 1.4286068e-06f));
+#endif
+    n.bits <<= 23;
+    e.bits -= n.bits;
+    return x <= 88.72283f ? e.value : x + (float)INFINITY;
+}
+
+/* 1/(1 + exp(-x)), with the bits of that. */
+SYMGRAD_INLINE float symgrad_sigmoidf(float x)
+{
+    return 1.0f / (1.0f + symgrad_powerf(-x));
+}
+
+/* exp for sums with 1: where it would be subnormal, it is a little more. */
+SYMGRAD_INLINE double symgrad_power(double x)
+{
+    const symgrad_bits y = { x < -708.0 ? -708.0 : x };
+    symgrad_bits n = { symgrad_fused(y.value, -1.4426950408889634, 6755399441055744.0) };
+    const double minus_n = n.value - 6755399441055744.0;
+    const double high = symgrad_fused(minus_n, 0.6931471805598903, y.value);
+    const double r = symgrad_fused(minus_n, 5.497923018708371e-14, high);
+    symgrad_bits e = { 2.5000069165431385e-08 };
+    e.value = symgrad_fused(e.value, r, 2.763024492614454e-07);
+    e.value = symgrad_fused(e.value, r, 2.755758632797085e-06);
+    e.value = symgrad_fused(e.value, r, 2.4801493107901095e-05);
+    e.value = symgrad_fused(e.value, r, 0.00019841269506654837);
+    e.value = symgrad_fused(e.value, r, 0.0013888888943622208);
+    e.value = symgrad_fused(e.value, r, 0.008333333333494414);
+    e.value = symgrad_fused(e.value, r, 0.04166666666653018);
+    e.value = symgrad_fused(e.value, r, 0.16666666666666413);
+    e.value = symgrad_fused(e.value, r, 0.5000000000000011);
+#ifdef FP_FAST_FMA
+    e.value = fma(fma(e.value, r, 1.0), r, 1.0);
+#else
+    const double most = 1.0 + high;
+    const double rest = high - (most - 1.0); /* exact */
+    e.value = most + (rest + (r * r * e.value + minus_n * 5.497923018708371e-14));
+#endif
+    n.bits <<= 52;
+    e.bits -= n.bits;
+    return x <= 709.782712893384 ? e.value : x + (double)INFINITY;
+}
+
+/* 1/(1 + exp(-x)), with the bits of that. */
+SYMGRAD_INLINE double symgrad_sigmoid(double x)
+{
+    return 1.0 / (1.0 + symgrad_power(-x));
+}
+
+
+/* x/(1 + exp(-x)), with the bits of that. */
+SYMGRAD_INLINE float symgrad_siluf(float x)
+{
+    return x / (1.0f + symgrad_powerf(-x));
+}
+
+/* x/(1 + exp(-x)), with the bits of that. */
+SYMGRAD_INLINE double symgrad_silu(double x)
+{
+    return x / (1.0 + symgrad_power(-x));
+}
+
