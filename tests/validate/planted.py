@@ -124,7 +124,7 @@ _PROGRAMS: dict[str, Program] = {
     "product of a product": (lambda x, w, v: sg.tanh(x @ w) @ v, ("n 64", "64 32", "32 16")),
     "product read both ways": (_both_ways, ("n 64", "64 32")),
     "less": (lambda x, y, z: x - (y - z), ("n", "n", "n")),
-    "sigmoid": (lambda x, y: sg.sigmoid(x - y), ("n", "n")),
+    "reciprocal": (lambda x, y: sg.reciprocal(x - y), ("n", "n")),
     "one of three": (lambda x: x[:, ::3] * 2, ("n m",)),
 }  # fmt: skip
 _GRAPHS: dict[str, Callable[[], Graph]] = {
@@ -331,7 +331,7 @@ FAULTS: dict[str, Fault] = {
         "self.context.address(kept, base[:-1] if False else tuple(Dim.of(0) for _ in base))"),
     # -- the text
     "no parentheses in a template": Fault(
-        "sigmoid", spelling._template, 'CHOICE if around == "()" else ATOM', "CHOICE"),
+        "reciprocal", spelling._template, 'CHOICE if around == "()" else ATOM', "CHOICE"),
     "no parentheses": Fault("less", ctree._binary, "own + 1)", "own)"),
     "another sign in an index": Fault(
         "joined", spelling.dim_expression, '"+" if value > 0 else "-"', '"+"'),
