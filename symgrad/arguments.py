@@ -110,6 +110,7 @@ class _Others:
         if name in self._any:
             stated = others_of(self.request.function, name, default).values
             yield from (one for one in stated if type(one) not in (int, float))
+            yield from self._other_types(name, default)
             return
         if name in numbers(self.request):
             union = self.found.unions.get(name) if self.found.pieces else None
@@ -120,10 +121,17 @@ class _Others:
                     yield value
             if type(default) is int and default < 0 and name in labels(self.request.function):
                 yield 1
+            yield from self._other_types(name, default)
         yield from other_values(
             self.request, name, default,
             lambda value: trace_request(with_values(self.request, {name: value})),
         )  # fmt: skip
+
+    def _other_types(self, name: str, default: float) -> Iterator[int]:
+        """An integer in the place of a float, where the program asks which of the two it is."""
+        union = self.found.unions.get(name) if self.found.pieces else None
+        if type(default) is float and union is not None and union.regions[0].typed:
+            yield round(default) or 1
 
     @property
     def _any(self) -> set[str]:

@@ -16,7 +16,7 @@ from types import CodeType, FrameType
 from symgrad.errors import Location
 
 _OURS = (__name__.partition(".")[0] + ".",)
-_BENEATH = (
+BENEATH = (
     *_OURS, "torch.", "weakref.", "_weakrefset.", "copy.", "abc.", "functools.", "jax.",
     "importlib.",
 )  # fmt: skip
@@ -50,7 +50,7 @@ def is_in(frame: FrameType, packages: tuple[str, ...]) -> bool:
     return f"{module_of(frame)}.".startswith(packages)
 
 
-def user_frame(ours: tuple[str, ...] = _BENEATH) -> FrameType | None:
+def user_frame(ours: tuple[str, ...] = BENEATH) -> FrameType | None:
     """The innermost frame that is in none of ``ours``."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and is_in(frame, ours):

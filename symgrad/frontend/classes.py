@@ -45,6 +45,7 @@ def _class_of(value: Any) -> type:
     if isinstance(value, SymInt):
         return int
     if isinstance(value, SymFloat):
+        value.type_is_asked()
         return int if value.is_whole else float
     if isinstance(value, NeedsInputGrad):
         return tuple
@@ -63,6 +64,7 @@ def _class_of(value: Any) -> type:
 
 def _class_of_tensor(value: SymbolicTensor) -> type:
     found = public_class(parameter=value.is_parameter)
+    value.type_is_asked()
     known = questions()
     if known is not None:
         package = found.__module__.partition(".")[0]

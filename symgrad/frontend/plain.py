@@ -313,6 +313,11 @@ class PlainNumber(ValuedNumber):
         session.numbers[bare(found)] = self
         return session.cast(found, dtype)
 
+    def type_is_asked(self) -> None:
+        """Note that what was traced may hold for numbers of its type alone."""
+        for region in self.regions:
+            region.typed = True
+
     @property
     def stands_for(self) -> Any:
         """Its value for the defaults."""

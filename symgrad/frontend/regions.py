@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from symgrad.ir.assume import Assumption
@@ -22,7 +22,8 @@ class Region:
     """The values of one plain number that a trace holds for; ``value`` is one of them.
 
     ``settled``: it holds for the value alone.  ``low`` and ``high``: None is unbounded;
-    ``low_open`` and ``high_open``: the ends do not belong to it.
+    ``low_open`` and ``high_open``: the ends do not belong to it.  ``typed``: the program asks
+    for its type, so that an integer in the place of a float may be treated differently.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Region:
     low_open: bool = True
     high_open: bool = True
     settled: bool = False
+    typed: bool = field(default=False, compare=False)
 
     @property
     def whole(self) -> bool:
@@ -127,7 +129,9 @@ class Region:
 
     @property
     def _kind(self) -> str:
-        return "integer" if self.whole else "real"
+        if self.whole:
+            return "integer"
+        return "float" if self.typed else "real"
 
     def copy(self) -> Region:
         """Another one like it."""
@@ -244,6 +248,7 @@ def union(regions: Iterable[Region]) -> Union:
     for one in sorted(regions, key=lambda one: (one.low is not None, one.low or 0, one.low_open)):
         if found and found[-1].touches(one):
             found[-1].high, found[-1].high_open = one.high, one.high_open
+            found[-1].typed |= one.typed
         else:
             found.append(one.copy())
     return Union(tuple(found))

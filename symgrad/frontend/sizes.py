@@ -19,7 +19,7 @@ import numpy as np
 
 from symgrad.budgets import MOST_FACTORS
 from symgrad.errors import ControlFlowError
-from symgrad.frontend.caller import asked_by_a_cache, asker, here, importing
+from symgrad.frontend.caller import BENEATH, asked_by_a_cache, asker, here, importing, is_in
 from symgrad.frontend.integers import (
     arrangements,
     combinations,
@@ -542,6 +542,9 @@ class SymFloat(_Symbolic):
     def __class__(self, value: type) -> None:
         raise TypeError("the class of a number cannot be set")
 
+    def type_is_asked(self) -> None:
+        """Called where the program asks whether it is an int or a float."""
+
     @property
     def stands_for(self) -> Any:
         """What describes it when the trace is over."""
@@ -687,7 +690,12 @@ class ValuedNumber(SymFloat):
     @property
     def __class__(self) -> type:
         """What ``isinstance`` sees: our own code this class, the user's an int or a float."""
-        return type(self) if asker() is None else int if self.is_whole else float
+        frame = asker()
+        if frame is None:
+            return type(self)
+        if not is_in(frame, BENEATH):
+            self.type_is_asked()
+        return int if self.is_whole else float
 
     @__class__.setter
     def __class__(self, value: type) -> None:

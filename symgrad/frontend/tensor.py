@@ -29,7 +29,7 @@ from symgrad.errors import (
 )
 from symgrad.frontend import unsupported
 from symgrad.frontend.asserted import asserted
-from symgrad.frontend.caller import asker, here
+from symgrad.frontend.caller import BENEATH, asker, here, is_in
 from symgrad.frontend.choices import MOST_CHOICES
 from symgrad.frontend.compared import compared
 from symgrad.frontend.constants import is_computed_of_sizes, known_number, known_truth
@@ -40,6 +40,7 @@ from symgrad.frontend.questions import (
     observed,
     questions,
 )
+from symgrad.frontend.regions import PLAIN
 from symgrad.frontend.session import PERHAPS_ONE, Session, active, current
 from symgrad.frontend.sizes import (
     Shape,
@@ -689,13 +690,27 @@ class SymbolicTensor(_Held):
     @property
     def __class__(self) -> type:
         """What ``isinstance`` asks: the program's tensors are tensors."""
-        if asker() is None:
+        frame = asker()
+        if frame is None:
             return type(self)
+        if not is_in(frame, BENEATH):
+            self.type_is_asked()
         return public_class(parameter=self.is_parameter)
 
     @__class__.setter
     def __class__(self, value: type) -> None:
         raise TypeError("the class of a tensor cannot be set")
+
+    def type_is_asked(self) -> None:
+        """Called where the program asks whether it is something else than a tensor.
+
+        What stands for a plain number is answered to be one: for numbers this says nothing.
+        """
+        known, node = questions(), self.known_node()
+        if known is not None and node is not None and not node.rank:
+            names = {*input_names([node])}
+            if names and names <= current().declared(PLAIN):
+                known.assume(f"{' and '.join(sorted(names))} is passed as a tensor", here())
 
     if TYPE_CHECKING:  # attached by symgrad.frontend.functions
 

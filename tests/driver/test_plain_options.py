@@ -362,3 +362,62 @@ def test_a_value_that_backward_refuses_hides_no_wrong_one() -> None:
         return g * (2 if ctx.doubled else 1) * (1 if ctx.mode < 2 else 3), None, None
 
     assert verdict(_flagged, backward).stated.startswith("SURROGATE? for mode = 2")
+
+
+_OF_TYPE: dict[str, Callable[[Any], bool]] = {
+    "isinstance": lambda beta: isinstance(beta, int),
+    "type": lambda beta: type(beta) is int,
+    "type of another": lambda beta: type(2 * beta) is int,
+}
+
+
+@pytest.mark.parametrize("asks", _OF_TYPE)
+def test_an_integer_in_the_place_of_a_float_is_judged_where_its_type_is_asked(asks: str) -> None:
+    class Scale(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, beta: float = 2.0) -> Any:
+            ctx.beta = beta
+            return x * beta
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return (g if _OF_TYPE[asks](ctx.beta) else g * ctx.beta), None
+
+    report = sg.verify(Scale, "n")
+    assert report.verdict == "REFUTED"
+    assert "for beta = 2\n" in f"{report.stated}\n"
+
+
+@pytest.mark.parametrize("asks", _OF_TYPE)
+def test_what_is_right_where_a_type_is_asked_is_proved_for_floats(asks: str) -> None:
+    class Scale(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, beta: float = 2.0) -> Any:
+            ctx.beta = float(beta) if _OF_TYPE[asks](beta) else beta
+            return x * beta
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * ctx.beta, None
+
+    report = sg.verify(Scale, "n")
+    assert report.verdict == "PROVED"
+    assert "for all float beta" in report.stated
+    assert any("for beta = 2 it is PROVED" in note for note in report.notes)
+
+
+@pytest.mark.parametrize("asks", _OF_TYPE)
+def test_what_stands_for_any_number_is_a_tensor_where_its_type_is_asked(asks: str) -> None:
+    class Scale(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, beta: float) -> Any:
+            ctx.beta = beta
+            return x * beta
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return (g if _OF_TYPE[asks](ctx.beta) else g * ctx.beta), None
+
+    report = sg.verify(Scale)
+    assert report.verdict == "PROVED"
+    assert "if beta is passed as a tensor" in str(report)
