@@ -81,12 +81,12 @@ SYMGRAD_INLINE {kind} symgrad_exp{f}({kind} x)
 {{
 {_power(form, form.zero)}
     n.bits <<= {form.digits};
-    symgrad_bits{f} grid = n;
-    grid.bits += ({bits})1 << {form.digits};
-    e.value += x < {number(form.subnormal)} ? grid.value : {number(0.0)};
-    const symgrad_bits{f} scale = {{ x < {number(form.subnormal)} ? grid.value : n.value }};
-    e.bits -= scale.bits;
-    return x <= {number(form.largest)} ? e.value : x * ({kind})INFINITY;
+    const {bits} step = ({bits})1 << {form.digits};
+    const {bits} tiny = x < {number(form.subnormal)} ? ~({bits})0 : 0; /* all bits or none */
+    const symgrad_bits{f} grid = {{ .bits = (n.bits + step) & tiny }};
+    e.value += grid.value;
+    e.bits -= n.bits + (step & tiny);
+    return x <= {number(form.largest)} ? e.value : x + ({kind})INFINITY;
 }}
 """
 

@@ -294,12 +294,12 @@ SYMGRAD_INLINE float symgrad_expf(float x)
     e.value = most + (rest + (r * r * e.value + minus_n * 1.4286068e-06f));
 #endif
     n.bits <<= 23;
-    symgrad_bitsf grid = n;
-    grid.bits += (uint32_t)1 << 23;
-    e.value += x < -87.33654f ? grid.value : 0.0f;
-    const symgrad_bitsf scale = { x < -87.33654f ? grid.value : n.value };
-    e.bits -= scale.bits;
-    return x <= 88.72283f ? e.value : x * (float)INFINITY;
+    const uint32_t step = (uint32_t)1 << 23;
+    const uint32_t tiny = x < -87.33654f ? ~(uint32_t)0 : 0; /* all bits or none */
+    const symgrad_bitsf grid = { .bits = (n.bits + step) & tiny };
+    e.value += grid.value;
+    e.bits -= n.bits + (step & tiny);
+    return x <= 88.72283f ? e.value : x + (float)INFINITY;
 }
 
 /* exp, off by less than one unit in the last place. */
@@ -328,12 +328,12 @@ SYMGRAD_INLINE double symgrad_exp(double x)
     e.value = most + (rest + (r * r * e.value + minus_n * 5.497923018708371e-14));
 #endif
     n.bits <<= 52;
-    symgrad_bits grid = n;
-    grid.bits += (uint64_t)1 << 52;
-    e.value += x < -708.3964185322641 ? grid.value : 0.0;
-    const symgrad_bits scale = { x < -708.3964185322641 ? grid.value : n.value };
-    e.bits -= scale.bits;
-    return x <= 709.782712893384 ? e.value : x * (double)INFINITY;
+    const uint64_t step = (uint64_t)1 << 52;
+    const uint64_t tiny = x < -708.3964185322641 ? ~(uint64_t)0 : 0; /* all bits or none */
+    const symgrad_bits grid = { .bits = (n.bits + step) & tiny };
+    e.value += grid.value;
+    e.bits -= n.bits + (step & tiny);
+    return x <= 709.782712893384 ? e.value : x + (double)INFINITY;
 }
 
 
