@@ -37,6 +37,8 @@ PAIRS: dict[str, tuple[Callable[..., Any], tuple[str, str], bool]] = {
     "of a batch": (_gauss, ("f64[b n d]", "f64[b m d]"), True),
     "of three": (lambda x, y: sg.sqrt((_differences(x, y) ** 2).sum(-1) + 1),
                  ("f32[n 3]", "f32[m 3]"), True),
+    "to sixteen": (lambda x, y: _differences(x, y).abs().sum(-1), ("f32[n d]", "f32[16 d]"), True),
+    "to three": (lambda x, y: _differences(x, y).abs().sum(-1), ("f32[n d]", "f32[3 d]"), True),
     "guarded": (lambda x, y: _differences(x, sg.cat([y, y])).abs().sum(-1),
                 ("f32[n d]", "f32[m d]"), False),
     "read once": (lambda x, y: (x * y).sum(-1), ("f32[b n d]", "f32[b n d]"), False),
@@ -60,6 +62,14 @@ def _graph(name: str) -> Graph:
 def test_what_is_reused_is_transposed(name: str) -> None:
     body = emit_kernel(_graph(name), "k").view.body
     assert ("_copy" in body) is PAIRS[name][2], body
+
+
+@pytest.mark.parametrize(
+    ("name", "test"), [("to sixteen", "if (d <= 65536)"), ("to three", "if (d < SHORT_ROW)")]
+)
+def test_long_sums_are_side_by_side_where_the_lanes_are_many(name: str, test: str) -> None:
+    """Then they are not taken out of lanes for each pair."""
+    assert test in emit_kernel(_graph(name), "k").view.body
 
 
 @pytest.mark.slow

@@ -1,9 +1,11 @@
-"""Short sums for each pair of two axes: the lanes run along one of these.
+"""Sums for each pair of two axes: the lanes run along one of these.
 
 In: a loop whose innermost loops reduce.  Out: the same work, with the reduced axis outside of the
 one next to it; what is read across the lanes is transposed first.
 
-Distances of all pairs of rows are of this kind: each is a sum over a few coordinates.
+Distances of all pairs of rows are of this kind: each is a sum over a few coordinates.  So are the
+gradients of the weights of a convolution.  Where the lanes are known to be many and the sums few
+enough for registers, this is better for long sums as well: they are not taken out of lanes.
 """
 
 from __future__ import annotations
@@ -14,8 +16,12 @@ from symgrad.codegen.schedule.items import KEEP, REDUCE, STORE, Item, Items
 from symgrad.codegen.schedule.loops import Loop, arrange
 from symgrad.codegen.schedule.rows import evaluated
 from symgrad.codegen.schedule.scheduler import Schedule, guards_of
-from symgrad.ir.dim import Axis
+from symgrad.ir.dim import Axis, Dim
 from symgrad.ir.expr import Access
+
+_LEAST_LANES = 32  # bytes: half of a vector
+_VECTOR, _MOST_SUMS = 64, 24  # bytes; vectors that are accumulated side by side
+_MOST_COPIED = 1 << 22  # bytes that are transposed for a row
 
 
 def along_lanes(schedule: Schedule, loop: Loop) -> Alternative | None:
@@ -30,8 +36,9 @@ def along_lanes(schedule: Schedule, loop: Loop) -> Alternative | None:
 def _swapped(schedule: Schedule, loop: Loop, pair: tuple[Axis, ...]) -> Alternative | None:
     """The loop with the lanes along the first axis of a pair, of which it reduces the second."""
     lane, reduced = pair
+    most = _longest(loop, pair)
     constant = reduced.extent.constant
-    if lane == loop.axis or (constant is not None and constant >= SHORT_ROW):
+    if lane == loop.axis or (constant is not None and constant > (most or SHORT_ROW - 1)):
         return None
     reads: set[Access] = set()
     for item in loop.items:
@@ -58,7 +65,19 @@ def _swapped(schedule: Schedule, loop: Loop, pair: tuple[Axis, ...]) -> Alternat
     stands_for = {wanted[one.key]: one for one in found if one.key in wanted}
     if len(stands_for) != len(loop.items):
         return None
-    return Alternative(arrange(found), stands_for, short=(reduced.extent,))
+    if most is None:
+        return Alternative(arrange(found), stands_for, short=(reduced.extent,))
+    return Alternative(arrange(found), stands_for, conditions=((reduced.extent, Dim.of(most)),))
+
+
+def _longest(loop: Loop, pair: tuple[Axis, ...]) -> int | None:
+    """The longest sums that are taken side by side; None where only short ones are."""
+    lanes = pair[0].extent.constant
+    sums = [item.result.dtype.itemsize for item in loop.items if _sums(item, pair)]
+    if lanes is None or not sums or lanes * min(sums) < _LEAST_LANES:
+        return None
+    vectors = sum(-(-lanes * size // _VECTOR) for size in sums)
+    return _MOST_COPIED // (lanes * max(sums)) if vectors <= _MOST_SUMS else None
 
 
 def _sums(item: Item, pair: tuple[Axis, ...]) -> bool:
