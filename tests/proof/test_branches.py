@@ -108,9 +108,25 @@ def test_where_forward_stays_what_it_is_nothing_is_differentiated(
     assert conditions <= {"at the kink: x == 0", "at the kink: x == 2"}
 
 
-def test_a_gradient_where_forward_stays_what_it_is_is_not_proved() -> None:
-    backward = "sg.where(y > 0, 0.5 * g / sg.where(y > 0, y, 1.0), g)"
-    assert judged("y", backward, ROOT).verdict is not sg.PROVED
+@pytest.mark.parametrize(
+    ("forward", "backward", "before"),
+    [
+        ("y", "sg.where(y > 0, 0.5 * g / sg.where(y > 0, y, 1.0), g)", ROOT),
+        ("sg.sqrt(sg.relu(x))", "0.5 * g / sg.sqrt(x.abs())", "pass"),
+        ("sg.sqrt(sg.relu(x)) + sg.relu(x)",
+         "0.5 * g / sg.sqrt(x.abs()) + sg.where(x > 0, g, 0 * g)", "pass"),
+    ],
+)  # fmt: skip
+def test_a_gradient_where_forward_stays_what_it_is_is_refuted_there(
+    forward: str, backward: str, before: str
+) -> None:
+    found = judged(forward, backward, before)
+    assert found.verdict is sg.REFUTED
+    point = found.inputs["x"].counterexample
+    assert point is not None
+    assert "x = [-" in str(point)
+    assert point.true == 0
+    assert point.snippet
 
 
 def test_a_value_that_is_wrong_at_a_bend_that_forward_does_not_have_is_told() -> None:

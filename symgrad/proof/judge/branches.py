@@ -2,6 +2,8 @@
 
 In: a subject that computes each element from those at its own place.  Out: the same, once for each
 way to decide its comparisons, with what holds there; and where what a proof demands is demanded.
+Where no derivative of the whole is, since a branch that is not taken has none, a wrong gradient
+is refuted in a branch.
 
 ``where(c, a, b)`` is a where c holds and b elsewhere, ``relu(p)`` is p or 0, and so on.  A branch
 that is not taken demands nothing then, and is not differentiated.  The points with ``p > 0`` and
@@ -97,6 +99,12 @@ def branch_by_branch(subject: Subject, name: str, prove: Prove, *, proved: bool)
         region = frozenset()
     whole = all(leaf.whole for leaf in leaves)
     return Branches(tuple(conditions), bool(demanding), region, tuple(edges), whole)
+
+
+def parted(subject: Subject, name: str) -> list[Subject]:
+    """The branches of a subject, where there are several: what is not taken has no derivative."""
+    leaves = _leaves(subject.changed([name]), name)
+    return [leaf.subject for leaf in leaves] if len(leaves) > 1 else []
 
 
 def _demanded_in(subject: Subject, region: Guards) -> bool:

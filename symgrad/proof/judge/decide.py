@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -34,7 +35,7 @@ from symgrad.ir.graph import Graph
 from symgrad.proof.judge import equalities, nullsets, stated
 from symgrad.proof.judge.approximations import is_beyond, left_out, smoothed
 from symgrad.proof.judge.boundaries import Boundary
-from symgrad.proof.judge.branches import Branches, branch_by_branch, settled
+from symgrad.proof.judge.branches import Branches, branch_by_branch, parted, settled
 from symgrad.proof.judge.defined import Definedness, outside
 from symgrad.proof.judge.equalities import Solution
 from symgrad.proof.judge.equality import (
@@ -552,6 +553,8 @@ class _Decision:
                 if not self._proved_smooth(name):
                     self._look_harder(name, equality.reason)
             if self.found[name].verdict is Verdict.UNDECIDED:
+                self._look_in_branches(name)
+            if self.found[name].verdict is Verdict.UNDECIDED:
                 with deadline.step(f"the gradient of {name} was proved outside of small regions"):
                     self._prove_outside(name)
 
@@ -788,6 +791,18 @@ class _Decision:
             if doubtful and self._refuted_at(at.point, name):
                 return
         self._undecided(name, reason)
+
+    def _look_in_branches(self, name: str) -> None:
+        """Is it wrong in a branch?  There, what is not taken need not have a derivative."""
+        with suppress(SymgradError, UnsolvedError, NoPointError):
+            for branch in parted(self.subject, name):
+                other = _Decision(branch, self.budget, self.screen, self.total)
+                other._screen()
+                other._refute([name])
+                found = other.found.get(name)
+                if found is not None and found.counterexample is not None:
+                    self.found[name] = found
+                    return
 
     def _undecided(self, name: str, reason: str) -> None:
         tried = len(self.evidence[name].passed)
