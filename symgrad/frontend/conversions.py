@@ -71,17 +71,22 @@ _changed: dict[int, tuple[CodeType, int]] = {}
 
 
 @contextmanager
-def symbolic_conversions(function: Any, values: Iterable[Any]) -> Iterator[None]:
+def symbolic_conversions(
+    function: Any, values: Iterable[Any], known: Reach | None = None
+) -> Iterator[None]:
     """A block in which calls of ``float``, ``int`` and ``len`` take symbolic numbers.
 
-    ``values``: the plain arguments of the Function, functions among them.
+    ``values``: the plain arguments of the Function, functions among them.  ``known``: what the
+    Function reaches, where that is known.
     """
     reach = Reach()
     for value in filter(callable, values):
         reach.follow(value, "an argument")
-    reach.function(function)
+    if known is None:
+        reach.function(function)
+    functions = [*reach.functions, *(known.functions if known is not None else ())]
     with _lock:
-        found = [one for one in reach.functions if _TELLS_CALLS and _changed_by_one(one)]
+        found = [one for one in functions if _TELLS_CALLS and _changed_by_one(one)]
     try:
         yield
     finally:

@@ -55,25 +55,35 @@ def compared(
     """
     functions = _FUNCTIONS.union(asking)
     every = [
-        (inner, _instructions(inner), space) for code, space in zip(codes, spaces, strict=True)
-        for inner in _with_inner(code)
+        (inner, _asking(inner, functions), space)
+        for code, space in zip(codes, spaces, strict=True) for inner in _with_inner(code)
     ]  # fmt: skip
-    if not any(_asks(one, functions) for _, known, _ in every for one, _ in known):
+    if not any(places for _, places, _ in every):
         return
-    names = set(given)
-    while found := {name for _, known, _ in every for name in _stored(known, names)} - names:
+    names = frozenset(given)
+    while found := frozenset().union(*(_stored(code, names) for code, _, _ in every)) - names:
         names |= found
-    for code, known, space in every:
-        for place, (one, line) in enumerate(known):
-            if not _asks(one, functions):
-                continue
-            if one.opname == "IS_OP":
-                sides = _operands([before for before, _ in known[:place]])
-            else:
-                sides = [[each] for each, at in known if at == line and each is not one]
+    for code, places, space in every:
+        for sides, line in places:
             said = _judged(sides, names, space)
             if said:
                 yield said, Location(code.co_filename, line, code.co_name)
+
+
+@lru_cache(maxsize=1024)
+def _asking(
+    code: CodeType, functions: frozenset[str]
+) -> tuple[tuple[Sequence[Group], int], ...]:  # fmt: skip
+    """What computes the operands where a code object compares by identity, with the lines."""
+    known, found = _instructions(code), list[tuple[Sequence[Group], int]]()
+    for place, (one, line) in enumerate(known):
+        if not _asks(one, functions):
+            continue
+        if one.opname == "IS_OP":
+            found.append((_operands([before for before, _ in known[:place]]), line))
+        else:
+            found.append(([[each] for each, at in known if at == line and each is not one], line))
+    return tuple(found)
 
 
 def _asks(one: dis.Instruction, functions: frozenset[str]) -> bool:
@@ -116,7 +126,7 @@ def _operands(before: Group) -> list[Group]:
     return groups
 
 
-def _judged(sides: Sequence[Group], names: set[str], space: Mapping[str, Any]) -> str:
+def _judged(sides: Sequence[Group], names: frozenset[str], space: Mapping[str, Any]) -> str:
     """Whether one of two operands is a number, or may be one; empty for neither."""
     if len(sides) == 2 and any(_is_other(side, space) for side in sides):
         return ""
@@ -170,7 +180,7 @@ def _is_number(value: Any) -> bool:
     return type(value) in (int, float)
 
 
-def _is_numeric(group: Group, names: set[str], space: Mapping[str, Any]) -> bool:
+def _is_numeric(group: Group, names: frozenset[str], space: Mapping[str, Any]) -> bool:
     """Is it a number, as far as its instructions say?"""
     last = _last(group)
     if last is None:
@@ -195,11 +205,13 @@ def _words(one: dis.Instruction) -> tuple[str, ...]:
     return tuple(word for word in found if isinstance(word, str))
 
 
-def _stored(known: Sequence[tuple[dis.Instruction, int]], names: set[str]) -> Iterator[str]:
+@lru_cache(maxsize=1024)
+def _stored(code: CodeType, names: frozenset[str]) -> frozenset[str]:
     """The names of variables and attributes that lines store numbers in."""
     group: list[dis.Instruction] = []
+    found: set[str] = set()
     line = 0
-    for one, at in known:
+    for one, at in _instructions(code):
         if at != line:
             group, line = [], at
         if one.opname.startswith(_STORES) and isinstance(one.argval, str):
@@ -207,5 +219,6 @@ def _stored(known: Sequence[tuple[dis.Instruction, int]], names: set[str]) -> It
             value = next((each for each in reversed(group) if each.opname == "LOAD_CONST"), None)
             is_constant = value is not None and group[-1] is value and _is_number(value.argval)
             if is_constant or words & (_SIZES | names):
-                yield one.argval
+                found.add(one.argval)
         group.append(one)
+    return frozenset(found)

@@ -45,7 +45,8 @@ def with_tensors(search: Search, found: Trial) -> Trial:
         tried = [attempt(search, chosen, wanted) for chosen in near]
         known = any(_gets_none(search, chosen, unknown.name) for chosen in near)
         if not known:
-            tried.append(cheapest(search, search.trials + TENSOR_TRIALS, wanted))
+            last = search.trials + TENSOR_TRIALS
+            tried.append(cheapest(search, last, wanted, late=False))
         labels = found.fits and found.chosen[position].dtype == int64
         fitting = [one for one in tried if one and not ((known or labels) and one.raising)]
         if fitting:

@@ -5,7 +5,8 @@ In: combinations, and how forward ended for them.  Out: is another one likely to
 For every shape ``forward`` raises the same error at the same line where a flag asks for a dtype
 that symgrad has not, or where a tensor stands for a flag.  What such combinations have in common
 is found by comparing them.  It is a guess, which another ending refutes, and no verdict: what is
-likely to end in an error is tried as well, after what is not.
+likely to end in an error is tried as well, after what is not.  Where tensors alone are common, a
+plain value that none of them had may avoid the error, as a flag does.
 """
 
 from __future__ import annotations
@@ -24,11 +25,18 @@ Traits = frozenset[tuple[Any, ...]]
 
 @dataclass
 class _Group:
-    """Combinations with one ending, and what they have in common."""
+    """Combinations with one ending, what they have in common, and which plain values they had."""
 
     ending: tuple[Any, ...]
     common: Traits
+    values: Traits
     count: int = 1
+
+    def covers(self, traits: Traits) -> bool:
+        """Has a combination all that is common?  A value may help where that is tensors alone."""
+        return self.common <= traits and (
+            bool(_values(self.common)) or _values(traits) <= self.values
+        )
 
 
 class Hopeless:
@@ -37,13 +45,15 @@ class Hopeless:
     def __init__(self) -> None:
         self.groups: list[_Group] = []
         self.endings: list[tuple[tuple[Any, ...] | None, Traits]] = []
+        self.refuted = 0
+        """How many guesses were wrong."""
 
     def note(self, chosen: tuple[Candidate, ...], error: Exception | None) -> None:
         """A combination, and what forward raised; None where it accepted it."""
         traits, ending = _traits(chosen), _ending(error)
-        self.groups = [
-            one for one in self.groups if one.ending == ending or not one.common <= traits
-        ]
+        kept = [one for one in self.groups if one.ending == ending or not one.common <= traits]
+        self.refuted += any(one.count >= ALIKE and one not in kept for one in self.groups)
+        self.groups = kept
         self.endings.append((ending, traits))
         if ending is None:
             return
@@ -51,8 +61,9 @@ class Hopeless:
             common = group.common & traits
             if group.ending == ending and (common == group.common or self._fits(common, ending)):
                 group.common, group.count = common, group.count + 1
+                group.values |= _values(traits)
                 return
-        self.groups.append(_Group(ending, traits))
+        self.groups.append(_Group(ending, traits, _values(traits)))
 
     def _fits(self, common: Traits, ending: tuple[Any, ...]) -> bool:
         """Have all combinations with this in common ended so, and is there something?"""
@@ -62,15 +73,20 @@ class Hopeless:
 
     def covers(self, chosen: tuple[Candidate, ...]) -> bool:
         """Has a combination in common what several have that ended alike?"""
-        known = [one.common for one in self.groups if one.count >= ALIKE]
-        traits = _traits(chosen) if known else frozenset()
-        return any(common <= traits for common in known)
+        guessed = [one for one in self.groups if one.count >= ALIKE]
+        traits = _traits(chosen) if guessed else frozenset()
+        return any(one.covers(traits) for one in guessed)
 
 
 def _traits(chosen: tuple[Candidate, ...]) -> Traits:
     """What each argument is, and which are tensors: all that combinations may share."""
     exact = [(at, one, type(one.value)) for at, one in enumerate(chosen)]
     return frozenset([*exact, *((at,) for at, one in enumerate(chosen) if one.is_tensor)])
+
+
+def _values(traits: Traits) -> Traits:
+    """Of what combinations have in common: the arguments that are plain values."""
+    return frozenset(one for one in traits if len(one) > 1 and one[1].is_value)
 
 
 def _ending(error: Exception | None) -> tuple[Any, ...] | None:

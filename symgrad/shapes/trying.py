@@ -28,8 +28,8 @@ from symgrad.shapes.sizes import Specs, Step, fitted, following, indexed, number
 from symgrad.shapes.tracing import ENDING_ALIKE, LEARNED_PRICE, Search
 from symgrad.shapes.trial import NONE, Trial, is_float
 
-MOST_LATE = 4000
-"""How many combinations wait until others were tried."""
+MOST_LATE, MOST_LEFT = 4000, 200
+"""How many combinations wait until others were tried; how many are left out."""
 _NO_ITEMS = re.compile(
     r"'(int|bool|float)' object is not (iterable|subscriptable)"
     r"|object of type '(int|bool|float)' has no len|must be an iterable, not (int|bool|float)"
@@ -39,10 +39,16 @@ _OF_VALUES = (TypeError, ValueError, IndexError, AssertionError)
 """What other items may avoid."""
 
 
-def cheapest(search: Search, last: int, wanted: frozenset[str] = NONE) -> Trial | None:
-    """``wanted``: arguments that are to get a gradient."""
+def cheapest(
+    search: Search, last: int, wanted: frozenset[str] = NONE, *, late: bool = True
+) -> Trial | None:  # fmt: skip
+    """The cheapest combination of so many trials.
+
+    ``wanted``: arguments that are to get a gradient.  ``late``: also of those that are likely to
+    end in an error.
+    """
     best: Trial | None = None
-    asked, todo = set(search.asked), _in_turn(search, wanted)
+    asked, todo = set(search.asked), _in_turn(search, wanted, late)
     while (one := next(todo, None)) is not None:
         price, chosen = one
         if search.trials >= last or (best is not None and price >= best.price):
@@ -52,10 +58,10 @@ def cheapest(search: Search, last: int, wanted: frozenset[str] = NONE) -> Trial 
         before = list(search.unknowns)
         trial = attempt(search, chosen, wanted)
         if search.unknowns != before:  # what was tried stands for something else
-            best, todo = None, _in_turn(search, wanted)
+            best, todo = None, _in_turn(search, wanted, late)
             continue
         if trial is None and best is None and search.asked > asked:
-            asked, todo = set(search.asked), _in_turn(search, wanted)
+            asked, todo = set(search.asked), _in_turn(search, wanted, late)
         if trial is None:
             continue
         last = min(last, search.trials + TRIALS_AFTER_A_TRACE)
@@ -254,19 +260,33 @@ def has_gradients(search: Search, trial: Trial, graphs: FunctionGraphs) -> bool:
 
 
 def _in_turn(
-    search: Search, wanted: Collection[str] = ()
+    search: Search, wanted: Collection[str] = (), tried: bool = True
 ) -> Iterator[tuple[int, tuple[Candidate, ...]]]:
-    """The combinations with their prices, those last that are likely to end in an error."""
+    """The combinations with their prices, those last that are likely to end in an error.
+
+    They are no more where another ending shows that the guess was wrong.  ``tried``: the others
+    are tried, too.
+    """
     every, late = _combinations(search, wanted), list[tuple[int, tuple[Candidate, ...]]]()
+    refuted = search.hopeless.refuted
     for price, chosen in every:
-        if not search.hopeless.covers(chosen):
-            yield price, chosen
+        if search.hopeless.covers(chosen):
+            late.append((price, chosen))
+            if len(late) == (MOST_LATE if tried else MOST_LEFT):
+                break
             continue
-        late.append((price, chosen))
-        if len(late) == MOST_LATE:
-            break
-    yield from late
-    yield from every
+        yield price, chosen
+        while search.hopeless.refuted > refuted:
+            refuted = search.hopeless.refuted
+            again, late = late, []
+            for one in again:
+                if search.hopeless.covers(one[1]):
+                    late.append(one)
+                else:
+                    yield one
+    if tried:
+        yield from late
+        yield from every
 
 
 def _combinations(

@@ -997,6 +997,19 @@ def test_a_guess_of_how_a_call_ends_is_dropped_where_it_is_wrong() -> None:
     assert not hopeless.covers((numbers[0], numbers[30]))
 
 
+def test_a_plain_value_that_no_call_had_may_avoid_what_tensors_end_in() -> None:
+    matrix, flags = Candidate(0, rank=2), [Candidate(0, value=True), Candidate(12, value=False)]
+    others = [Candidate(price, rank=price) for price in range(ALIKE)]
+    hopeless, error = Hopeless(), UnsupportedOpError("no")
+    for one in others:
+        hopeless.note((matrix, flags[0], one), error)
+    hopeless.note((matrix, others[1], others[0]), error)
+    assert hopeless.covers((matrix, flags[0], others[0]))
+    assert not hopeless.covers((matrix, flags[1], others[0]))
+    hopeless.note((matrix, flags[1], others[0]), error)
+    assert hopeless.covers((matrix, flags[1], others[1]))
+
+
 def test_what_other_sizes_may_avoid_is_tried_in_its_turn() -> None:
     one, hopeless = Candidate(0, value=0), Hopeless()
     for _ in range(2 * ALIKE):
