@@ -37,7 +37,7 @@ from symgrad.frontend.function import (
 from symgrad.frontend.history import OWN_RULE, History, Mark, Returned
 from symgrad.frontend.plain import PlainNumber
 from symgrad.frontend.questions import AGAIN, NeedsInputGrad, Questions, noting_limits
-from symgrad.frontend.reach import Reach, reached
+from symgrad.frontend.reach import reached
 from symgrad.frontend.regions import Region
 from symgrad.frontend.request import Request
 from symgrad.frontend.session import NeedsHistories, Session, activate
@@ -89,7 +89,7 @@ def trace_case(
         session.questions.identity, session.questions.keeps = asks_identity, keeps
         session.questions.marked = marked
         run = _Run(session, request, session.questions)
-        run.reach = unchanged.pop() if unchanged else None
+        run.unchanged = unchanged.pop() if unchanged else None
         return run
 
     def traced(between: Callable[[], None], restart: Callable[[], None]) -> FunctionCase:
@@ -102,13 +102,13 @@ def trace_case(
         return for_all_values(once, asked, joins=joins, rounds=request.rounds)
 
     begun: list[Change] = []
-    unchanged: list[Reach] = []
+    unchanged: list[State] = []
     asks_identity, keeps, marked = False, False, frozenset[str]()
     with put_back(request.function) as state:
         if state is None:
             return traced(lambda: None, lambda: None)
 
-        unchanged.append(state.reach)
+        unchanged.append(state)
         note_changes, restart = _noted(state, begun)
         asks_identity, keeps = bool(state.reach.tensors), state.reach.tells_saved
         marked = state.reach.marked
@@ -212,7 +212,7 @@ def _traced(
     if follow:
         session.history = History(session)
         run.questions.given = {**run.questions.given, AGAIN: True}
-    symbolic = _symbolic(run.request, run.reach)
+    symbolic = _symbolic(run.request, run.unchanged)
     with activate(session), closing(session), symbolic, noting_limits() as limits:
         run.forward()
         between()
@@ -239,12 +239,13 @@ def _traced(
 
 
 @contextmanager
-def _symbolic(request: Request, known: Reach | None = None) -> Iterator[None]:
+def _symbolic(request: Request, unchanged: State | None) -> Iterator[None]:
     """A block in which functions of Python's take symbolic numbers.
 
-    ``known``: what the Function reaches, where that was found since it last ran.
+    ``unchanged``: the state of the Function, if it has not run since.
     """
     values = (one.value for one in request.arguments)
+    known = None if unchanged is None else unchanged.reach
     with symbolic_math(), symbolic_conversions(request.function, values, known):
         yield
 
@@ -330,12 +331,7 @@ def trace_shown(
     def run(follow: bool) -> OtherCall:
         second = _started(other, SizeFacts(), answers, caller, follow, case.chosen)
         second.session.shown_as = shown_as
-        with (
-            put_back(other.function) as state,
-            _symbolic(other, state and state.reach),
-            noting_limits(),
-            unheard(),
-        ):
+        with put_back(other.function) as state, _symbolic(other, state), noting_limits(), unheard():
             second.questions.keeps = state is not None and state.reach.tells_saved
             try:
                 begun = _forward_of(second)
@@ -393,12 +389,7 @@ def _beside(
     second = _started(other, its_facts, answers, caller, follow, chosen)
     second.same = same
     second.session.other_default = other_default
-    with (
-        put_back(request.function) as state,
-        _symbolic(request, state and state.reach),
-        noting_limits(),
-        unheard(),
-    ):
+    with put_back(request.function) as state, _symbolic(request, state), noting_limits(), unheard():
         keeps = state is not None and state.reach.tells_saved
         first.questions.keeps = second.questions.keeps = keeps
         second.questions.hooked = hooked
@@ -461,12 +452,7 @@ def _after(
         return False
 
     first = _started(request, facts, answers, caller, follow, chosen)
-    with (
-        put_back(request.function) as state,
-        _symbolic(request, state and state.reach),
-        noting_limits(),
-        unheard(),
-    ):
+    with put_back(request.function) as state, _symbolic(request, state), noting_limits(), unheard():
         first.questions.keeps = state is not None and state.reach.tells_saved
         if not between and not called():
             return None
@@ -553,7 +539,7 @@ class _Run:
     forward returned, one by one; ``handles``: whatever forward was given; ``given``: what makes
     backward's argument for each slot; ``drawn``: what forward has
     drawn at random; ``state``: why backward may do something else when it is
-    called again; ``reach``: what the Function reaches, if nothing has run since that was found.
+    called again; ``unchanged``: the state of the Function, if it has not run since.
     """
 
     session: Session
@@ -566,7 +552,7 @@ class _Run:
     slots: list[Any] = field(default_factory=list)
     handles: tuple[Any, ...] = ()
     begun: Mark = field(init=False)
-    reach: Reach | None = None
+    unchanged: State | None = None
     twice: bool = True
     drawn: int | None = None
     same: tuple[tuple[str, ...], ...] = ()

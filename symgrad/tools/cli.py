@@ -79,9 +79,17 @@ def _as_option(hint: str) -> str:
 
 
 def _warned(otherwise: Callable[..., None]) -> Callable[..., None]:
-    """A ``showwarning`` that prints only the sentence of a warning of inferred shapes."""
+    """A ``showwarning`` that prints only the sentence of a warning of inferred shapes.
+
+    A line of the program is run for many shapes: of equal warnings the first is printed.
+    """
+    seen = set[Any]()
 
     def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
+        said = category, str(message), where[:2]
+        if said in seen:
+            return
+        seen.add(said)
         if category is InferredShapesWarning:
             click.echo(str(message), err=True)
         else:

@@ -59,6 +59,15 @@ def test_verify_refutes(wrong: Path) -> None:
     assert "REFUTED" in done.output
 
 
+def test_a_warning_of_a_line_that_is_run_for_many_shapes_is_printed_once(wrong: Path) -> None:
+    line = "        return x * x\n"
+    wrong.write_text(WRONG.replace(line, f"        warnings.warn('old')\n{line}", 1))
+    wrong.write_text(f"import warnings\n{wrong.read_text()}")
+    with pytest.warns(UserWarning, match="old") as said:
+        run("verify", str(wrong), "--no-cache")
+    assert [str(one.message) for one in said].count("old") == 1
+
+
 def test_verify_prints_json(wrong: Path) -> None:
     done = run("verify", f"{wrong}:Square", "--shapes", "n m", "--json")
     assert done.exit_code == 1
