@@ -4,7 +4,8 @@ In: a Function.  Out: names of its arguments, with what is known of them.  Each 
 ``ast`` once, as text; nothing is imported or run.
 
 Evidence is taken from annotations and from the source: what forward keeps as an attribute of ctx
-is a number, since torch keeps tensors with ``save_for_backward``; what ``if`` asks is a flag, and
+is a number, since torch keeps tensors with ``save_for_backward``; what ``if``, ``not`` and ``bool``
+ask is a flag, and one with the default None that is used for nothing else no tensor; and
 what is compared by ``is`` with True or False is nothing else, or None where that is asked as well;
 what stands in brackets is an index; a shape that is unpacked shows the rank; a mask holds truth
 values.  What gets None for its gradient, and is neither saved nor asked anything a tensor is asked,
@@ -24,7 +25,7 @@ import ast
 import inspect
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache, lru_cache
 from typing import Any
 
@@ -475,7 +476,7 @@ def _no_kinds(name: str) -> Mapping[int | str, str]:
 
 
 def evidence_in(
-    tree: ast.Module, named: Sequence[Parameter], without: Collection[str],
+    tree: ast.Module, named: Sequence[Parameter], without: Set[str],
     kinds_of: KindsOf = _no_kinds,
 ) -> dict[str, Evidence]:  # fmt: skip
     """The same of a tree, and of the parameters that its names are.
@@ -510,6 +511,11 @@ def evidence_in(
     clear = {*ranks, *used.optional, *(name for name, kind in own.items() if kind == "sizes")}
     own |= {name: kind for name, kind in items.items() if name not in clear}
     texts = _texts(tree, names)
+    no_flags = saved | used.tensors | used.operands | used.optional
+    own |= {
+        one.name: "truth" for one in named
+        if one.default is None and one.name in (without & flags.keys()) - no_flags
+    }  # fmt: skip
     for name in sorted({*names} & seen.truths):
         may_be_none = own.get(name) == "optional"
         own[name] = "truth or none" if may_be_none else own.get(name, "truth")
@@ -629,6 +635,10 @@ class _Seen:
                 self.used.counts |= _bounds(node)
             elif isinstance(node, (ast.If, ast.IfExp)):
                 self.asked |= _names(node.test) | _asked_attributes(node.test, attributes)
+            elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+                self.asked |= _names(node) | _asked_attributes(node, attributes)
+            elif isinstance(node, ast.Call) and _text(node.func) == "bool" and node.args:
+                self.asked |= _names(node.args[0]) | _asked_attributes(node.args[0], attributes)
             elif isinstance(node, ast.Compare) and _is_of_truth(node):
                 text = ast.unparse(node.left)
                 self.truths.add(attributes.get(text, text))

@@ -43,6 +43,7 @@ class Call:
     declared to be the derivative of, where that is not forward.
     ``beside``: the arguments of another call, which comes first, or ``between`` forward and
     backward.  ``mirror``: the element that changes with ``at``, where the matrix is symmetric.
+    ``narrow``: floats have 32 bits, as in the trace, and not 64.
     """
 
     arguments: Sequence[tuple[str, Any]]
@@ -54,6 +55,7 @@ class Call:
     beside: Sequence[tuple[str, Any]] = ()
     between: bool = False
     mirror: tuple[int, ...] | None = None
+    narrow: bool = False
 
 
 @dataclass(frozen=True)

@@ -611,3 +611,39 @@ class TopOrAll(Function):
 def test_none_is_tried_for_what_is_compared_with_sizes() -> None:
     report = sg.verify(TopOrAll, suggest=False, timeout=None)
     assert str(report.verdict) == "PROVED"
+
+
+FLAGS = {
+    "bool": ("(x * x).sum(-1, keepdim=bool(keep))", "g if bool(ctx.keep) else g.unsqueeze(-1)"),
+    "not": ("(x * x).sum(-1, keepdim=not not keep)", "g.unsqueeze(-1) if not ctx.keep else g"),
+    "if": ("(x * x).sum(-1, keepdim=True if keep else False)",
+           "g if ctx.keep else g.unsqueeze(-1)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("default", ["=None", ""])
+@pytest.mark.parametrize("way", FLAGS)
+def test_what_is_asked_for_its_truth_alone_is_a_flag(way: str, default: str) -> None:
+    forward, cotangent = FLAGS[way]
+
+    def judged(factor: str) -> Any:
+        source = f"""
+class Flagged(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, keep{default}):
+        ctx.save_for_backward(x)
+        ctx.keep = keep
+        return {forward}
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return {factor} * x * ({cotangent}), None
+"""
+        return sg.verify(_written(source, "Flagged"), suggest=False)
+
+    right = judged("2")
+    none = "None or " if default else ""
+    assert f"for keep = {none}True or False" in str(right)
+    assert str(right.verdict) == "PROVED"
+    assert "REFUTED for keep = True" in str(judged("(3 if ctx.keep else 2)"))

@@ -665,3 +665,30 @@ def test_another_derivative_confirms_nothing() -> None:
     other = _told(point, replace(same, derivative=0.0), "torch")
     assert other.confirmed
     assert "confirmed" not in str(other)
+
+
+IN_ONE_DTYPE = {
+    "compared": "(2 if x.dtype == torch.float32 else 3)",
+    "key": "{torch.float32: 2, torch.float64: 3}[x.dtype]",
+    "text": "(2 if 'float32' in str(x.dtype) else 3)",
+    "bits": "(torch.finfo(x.dtype).bits // 32 + 1)",
+}
+
+
+@pytest.mark.parametrize("way", IN_ONE_DTYPE)
+def test_what_is_wrong_in_float32_alone_is_confirmed_there(way: str) -> None:
+    class Cubed(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * x * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return factor(x) * x * x * g
+
+    factor = eval(f"lambda x: {IN_ONE_DTYPE[way]}", {"torch": torch})
+    report = sg.verify(Cubed, "n", suggest=False)
+    assert str(report.verdict) == "REFUTED"
+    assert "confirmed in torch in float32: backward gives 2, the derivative is 3" in str(report)

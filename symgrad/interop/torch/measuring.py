@@ -11,7 +11,8 @@ quotients count, unless backward leaves out what autograd does of an embedding w
 NumPy), or apply a Function with a wrong backward.  At a kink, where the quotients ahead and behind
 differ, there is no derivative.
 
-Floats have 64 bits; where the class does not take these, or rounds them to 32 bits, 32.  Floats
+Floats have 64 bits; where the class does not take these, or rounds them to 32 bits, or the call says
+so, 32.  Floats
 that the class rounds to 16 bits keep their own, since that hides the derivative.  Where there is no
 GPU, what the class does on one is done on the CPU.
 
@@ -55,7 +56,7 @@ def measured(original: Any, call: Call) -> Measured:
     Raises NotMeasured, and what the class raises for floats of 64 bits and of 32.
     """
     first: Exception | None = None
-    for dtype in (torch.float64, torch.float32):
+    for dtype in (torch.float64, torch.float32)[call.narrow :]:
         try:
             with _calm():
                 return _near(_Run(original, call, dtype))
