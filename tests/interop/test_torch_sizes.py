@@ -15,6 +15,8 @@ from symgrad.deadline import TimeUp  # noqa: E402
 
 pytestmark = pytest.mark.peers
 
+Function: Any = torch.autograd.Function
+
 PROGRAM = """
 import math
 import torch
@@ -326,3 +328,27 @@ def test_a_gradient_has_the_size_that_the_case_makes_its_own_equal_to(
     shown = {one.name: one.verdict for one in report.protocol}
     assert shown["shapes of the gradients"] is sg.PROVED
     assert not last or not report.inputs["x"].conditions
+
+
+@pytest.mark.parametrize("factor", [1, 2])
+def test_a_size_is_a_product_of_sizes_of_others(factor: int) -> None:
+    """A bank of kernels: what is parted comes behind the axes that stay."""
+
+    class Bank(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, a: Any, bank: Any) -> Any:
+            b, c, h, w = x.shape
+            ctx.save_for_backward(x, a, bank)
+            return (a @ bank).reshape(b, h * w, c, c * w).sum(-1) + x.sum()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, a, bank = ctx.saved_tensors
+            b, c, h, w = x.shape
+            wide = g.unsqueeze(-1).expand(b, h * w, c, c * w).reshape(b, h * w, -1)
+            by_bank = factor * a.flatten(0, 1).T @ wide.flatten(0, 1)
+            return g.sum().expand(x.shape), wide @ bank.T, by_bank
+
+    report = sg.verify(Bank, suggest=False)
+    assert "x[n, m, k, l], a[n, k*l, h], bank[h, l*m*m]" in " ".join(report.notes)
+    assert (report.verdict is sg.PROVED) is (factor == 1)

@@ -210,7 +210,8 @@ def _one_axis(old: Sequence[Dim], new: Sequence[Dim]) -> list[tuple[Dim, Dim]]:
 def _one_of_several(old: Sequence[Dim], new: Sequence[Dim]) -> list[tuple[Dim, Dim]]:
     """The axes that the new sizes are no multiples of, as one, with what they leave for them.
 
-    Of several, as many sizes have to be left.
+    Of several, as many sizes have to be left; else the first of them stays, as what is parted
+    comes behind what stays.
     """
     rest, other = product(tuple(new)), []
     for size in old:
@@ -220,6 +221,9 @@ def _one_of_several(old: Sequence[Dim], new: Sequence[Dim]) -> list[tuple[Dim, D
         else:
             rest = quotient
     known = len(other) == 1 or (len(other) == len(rest.atoms) and len(rest.terms) == 1)
+    stay = _alike(old, new)
+    if len(other) > 1 and not known and stay < len(old) - 1 < len(new) - 1:
+        return [(old[stay], new[stay])] if new[stay].constant is None else []
     return [(product(other), rest)] if other and known and rest != 1 else []
 
 
