@@ -341,8 +341,19 @@ def _of_items(value: ast.expr) -> ast.expr:
 
 def _called(node: ast.Call) -> str:
     """The name of a method or function that is called."""
-    found: str = getattr(node.func, "attr", getattr(node.func, "id", ""))
+    function = _packet(node.func) if isinstance(node.func, ast.Attribute) else node.func
+    found: str = getattr(function, "attr", getattr(function, "id", ""))
     return found
+
+
+def _packet(function: ast.Attribute) -> ast.Attribute:
+    """``aten.convolution`` of its overload ``aten.convolution.default``."""
+    inner = function.value
+    return inner if isinstance(inner, ast.Attribute) and _is_of_aten(inner) else function
+
+
+def _is_of_aten(function: ast.Attribute) -> bool:
+    return ast.unparse(function.value).rpartition(".")[2] == "aten"
 
 
 def _without_forward(node: ast.expr) -> ast.expr:
@@ -647,6 +658,8 @@ class _Seen:
             elif isinstance(node, ast.Call):
                 self.indices |= _indices(node)
                 self.ranks |= _under_windows(node) | _under_letters(node)
+                self.ranks |= {name: 1 for name, role in _normalized(node).items()
+                               if role not in ("input", "grad_out")}  # fmt: skip
 
     def _keep(self, node: ast.Assign, arguments: set[str]) -> None:
         target, value = node.targets[0], node.value
@@ -761,7 +774,7 @@ class _Uses:
         """What the library says of the arguments of its own functions, and of its methods."""
         if not isinstance(node.func, ast.Attribute):
             return
-        root = base = node.func.value
+        root = base = _packet(node.func).value
         while isinstance(root, ast.Attribute):
             root = root.value
         module = isinstance(root, ast.Name) and root.id not in self.bound
@@ -772,7 +785,9 @@ class _Uses:
         known = self.kinds_of(name)
         for key, value in given if known else ():
             kind, names = known.get(key, ""), _names(value)
-            if kind == "switch":
+            if kind.endswith("windows"):
+                self.kinds |= dict.fromkeys(names | {_own_name(value)}, kind)
+            elif kind in ("switch", "window"):
                 self.kinds = {**dict.fromkeys(names, kind), **self.kinds}
             elif kind:
                 (self.axes if kind == "axis" else self.counts).update(names)
@@ -813,7 +828,7 @@ _NORMS = ("layer_norm", "native_layer_norm", "rms_norm")
 """What takes the sizes of the last axes behind the tensor."""
 _SPARSE = ("sparse_coo_tensor", "FloatTensor", "DoubleTensor")
 """What makes sparse tensors of indices, values and sizes."""
-_TENSOR_MODULES = ("torch", "F", "sg", "nn", "functional", "th")
+_TENSOR_MODULES = ("torch", "F", "sg", "nn", "functional", "th", "aten")
 _KEEPING = ("Size", "device", "tensor", "full", "arange", "zeros", "ones", "empty", "finfo")
 """Functions of these modules that take numbers first."""
 _ARITHMETIC = ("add", "sub", "mul", "div", "subtract", "multiply", "divide", "true_divide")
@@ -868,9 +883,11 @@ def _under_windows(call: ast.Call) -> dict[str, int]:
 
     ``grid_sample(x, grid)`` says it of both.
     """
-    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    name = _called(call)
     match = re.fullmatch(r"(?:conv(?:_transpose)?|((?:max|avg)_pool))([123])d", name)
-    if match:
+    if name == "convolution":  # of any number of axes: of images first
+        ranks = {"input": 4, "weight": 4, "bias": 1}
+    elif match:
         axes = int(match[2]) + 2
         ranks = {"input": axes} if match[1] else {"input": axes, "weight": axes, "bias": 1}
     elif name == "grid_sample":
@@ -881,6 +898,45 @@ def _under_windows(call: ast.Call) -> dict[str, int]:
     return {
         own: ranks[what] for what, part in given if what in ranks for own in sorted(_names(part))
     }  # fmt: skip
+
+
+def statistics(function: AnyFunction) -> frozenset[str]:
+    """The running statistics for which backward returns None, as torch's own normalizations do.
+
+    They are what is called so, and what a normalization takes as such.
+    """
+    function = as_written(function)
+    tree = syntax_of(function)
+    roles = {one.name: one.name for one in parameters(function)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            roles |= _normalized(node)
+    return frozenset(
+        name for name in _without_gradient(function, tree)
+        if roles.get(name) in ("running_mean", "running_var")
+    )  # fmt: skip
+
+
+def _normalized(call: ast.Call) -> dict[str, str]:
+    """What a normalization takes names for: ``weight``, ``running_mean``."""
+    roles = _NORMALIZED.get(_called(call), ())
+    if roles and ast.unparse(call.func).split(".")[-2:-1] in (["F"], ["functional"]):
+        roles = _NORMALIZED_BY_LAYERS
+    given = [*zip(roles, call.args, strict=False)]
+    given += [(one.arg, one.value) for one in call.keywords if one.arg in roles]
+    return {own: role for role, part in given for own in sorted(_names(part))}
+
+
+_NORMALIZED_BY_LAYERS = ("input", "running_mean", "running_var", "weight", "bias")
+"""What the normalizations of ``torch.nn.functional`` take."""
+_ATEN_NORMALIZED = ("input", "weight", "bias", "running_mean", "running_var")
+_NORMALIZED = {
+    "batch_norm": _ATEN_NORMALIZED, "instance_norm": _ATEN_NORMALIZED,
+    "native_batch_norm": _ATEN_NORMALIZED,
+    "native_batch_norm_backward": ("grad_out", "input", "weight", "running_mean", "running_var",
+                                   "save_mean", "save_invstd"),
+}  # fmt: skip
+"""What the normalizations of ``torch`` and of ATen take, and its derivative."""
 
 
 def _under_letters(call: ast.Call) -> dict[str, int]:

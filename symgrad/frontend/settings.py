@@ -99,7 +99,7 @@ def settings_of(function: AnyFunction) -> dict[str, Settings]:
         found = {name: one for name, one in found.items() if one.by_key}
     own = [one for name, its in found.items() for one in _names_of(its, name)]
     pseudo = [Parameter(one, Parameter.POSITIONAL_OR_KEYWORD) for one in own]
-    evidence = evidence_in(renamed, [*named, *pseudo], own)
+    evidence = evidence_in(renamed, [*named, *pseudo], {*own})
     for name, its in found.items():
         if name in reads.nested:
             its.known = {}

@@ -234,6 +234,10 @@ _INDICES = _priced([
 _ANYTHING = (*_TENSORS, *_priced(_REALS, 10))
 _COUNT = (*_COUNTS, CONSTANT, *_priced(_TENSORS, 6))
 _WINDOW = tuple(Candidate(price, value=value) for price, value in enumerate((1, 2, 0, 3)))
+_LISTED_WINDOW = tuple(Candidate(price, value=value) for price, value in enumerate(
+    ((1, 1), (2, 1), (0, 1), (1,), (2,), (1, 1, 1))))  # fmt: skip
+"""For what places a window and has to be a list."""
+_ADDED = tuple(Candidate(price, value=value) for price, value in enumerate(((0, 0), (1, 0), (0,))))
 _COUNTED_NUMBER = (CONSTANT, *_priced(_COUNTS, 1), *_priced(_TENSORS, 6))
 _AXIS = (*_WHOLE, *_priced(_TENSORS, 6))
 _SEVERAL = re.compile(r"(^|_)(dims|axes)$")
@@ -264,7 +268,8 @@ _BY_EVIDENCE = {"number": _NUMBER, "flag": _FLAG_OR_ELSE, "index": _INDEX, "mask
                 "indices": _INDICES,
                 "switch": _SWITCH, "count": _COUNT, "counted": _COUNTED_NUMBER, "axis": _AXIS,
                 "axes of": (*ITEMS, *_priced(_AXIS, 6)),
-                "window": _WINDOW, "axes": _WITH_AXES, "optional": _OPTIONAL,
+                "window": _WINDOW, "windows": _LISTED_WINDOW, "added windows": _ADDED,
+                "axes": _WITH_AXES, "optional": _OPTIONAL,
                 "label": _LABELS, "share": _SHARES, "ignored": _IGNORED_NUMBER,
                 "items": (*ITEMS, *_priced(_TENSORS, 6)),
                 "permutation": (*_PERMUTATION, *_priced(_TENSORS, 6)),
@@ -478,7 +483,7 @@ def _named(name: str, evidence: str | int) -> str | int:
         evidence = "counted"
     if evidence == "axis" and _SEVERAL.search(name):
         evidence = "axes of"
-    if _WINDOWS.search(name) and not isinstance(evidence, int):
+    if _WINDOWS.search(name) and "windows" not in str(evidence) and not isinstance(evidence, int):
         evidence = "window"
     return evidence or ("axes" if _BIASES.search(name) else "")
 

@@ -21,7 +21,7 @@ from symgrad.errors import (
 from symgrad.frontend.asked import OTHER, values_of
 from symgrad.frontend.branches import branches
 from symgrad.frontend.compared import comparing
-from symgrad.frontend.evidence import AnyFunction, parameters
+from symgrad.frontend.evidence import AnyFunction, parameters, statistics
 from symgrad.frontend.function import class_of
 from symgrad.frontend.request import Request, bind, declared
 from symgrad.frontend.session import as_symgrad_error, refuses_sizes
@@ -108,6 +108,8 @@ class Search:
         """Arguments whose items backward uses, and what it raised for values that were tried."""
         self.traced: dict[tuple[Any, ...], tuple[FunctionGraphs | None, Exception | None]] = {}
         """What was traced already, or why it was not."""
+        self.statistics = statistics(self.function)
+        """Running statistics, of which no gradient is wanted."""
         self.hopeless = Hopeless()
         self.beside: dict[tuple[Any, ...], tuple[list[Trial], bool]] = {}
         """What was traced at numbers that are no multiples."""
@@ -127,9 +129,14 @@ class Search:
                 specs[name] = _spec_text(spec)
             else:
                 static[name] = one.value
-            if one.constant:
-                assume[name] = ", ".join(filter(None, ["constant, number", assume.get(name)]))
+            own = "constant, number" if one.constant else self._held(name, one)
+            if own:
+                assume[name] = ", ".join(filter(None, [own, assume.get(name)]))
         return bind(self.function, specs, static, assume, self.order)
+
+    def _held(self, name: str, one: Candidate) -> str:
+        """What is assumed of running statistics: no gradient of these is wanted."""
+        return "constant" if name in self.statistics and is_float(one) else ""
 
     def shapes(self, trial: Trial, absent: Collection[str] = ()) -> str:
         """What is inferred of the arguments but those that are absent, with sizes in order."""
@@ -138,7 +145,10 @@ class Search:
         specs = renamed(specs, trial.guessed, self.taken(trial))
         rows = zip(self.unknowns, trial.chosen, specs, shown, strict=True)
         return ", ".join(
-            _described(unknown.name, one, spec) for unknown, one, spec, kept in rows if kept
+            _described(unknown.name, one, spec)
+            + (" (without a gradient)" if self._held(unknown.name, one) else "")
+            for unknown, one, spec, kept in rows
+            if kept
         )
 
     def rows(self, trial: Trial) -> Iterator[tuple[Unknown, Candidate]]:

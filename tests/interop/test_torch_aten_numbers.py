@@ -43,3 +43,34 @@ def test_a_number_is_taken_where_the_schema_says_float() -> None:
     assert report.verdict is sg.PROVED, str(report)
     wrong = type("Wrong", (Normalized,), {"factor": 2})
     assert sg.verify(wrong, *shapes, **stated).verdict is sg.REFUTED
+
+
+class OfBatches(Function):
+    """``native_batch_norm`` and its derivative, with any numbers."""
+
+    factor = 1
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, weight: Any, bias: Any, momentum: Any, eps: Any) -> Any:
+        y, *kept = torch.native_batch_norm(x, weight, bias, None, None, True, momentum, eps)
+        ctx.save_for_backward(x, weight, *kept)
+        ctx.eps = eps
+        return y
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        x, weight, mean, rstd = ctx.saved_tensors
+        found = torch.ops.aten.native_batch_norm_backward(
+            cls.factor * g, x, weight, None, None, mean, rstd, True, ctx.eps, [True, True, True]
+        )
+        return (*found, None, None)
+
+
+def test_numbers_of_a_function_of_torch_are_taken_as_its_schema_says() -> None:
+    shapes = "n m", "m", "m", "", ""
+    constant = dict.fromkeys(("eps", "momentum"), "constant, number")
+    stated: dict[str, Any] = {"assume": constant, "suggest": False}
+    report = sg.verify(OfBatches, *shapes, **stated)
+    assert report.verdict is sg.PROVED, str(report)
+    wrong = type("Wrong", (OfBatches,), {"factor": 2})
+    assert sg.verify(wrong, *shapes, **stated).verdict is sg.REFUTED

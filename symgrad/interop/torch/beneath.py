@@ -23,7 +23,7 @@ from symgrad.frontend.functions.convolutions import convolution_gradients
 from symgrad.frontend.questions import note_limit, questions
 from symgrad.frontend.session import current
 from symgrad.frontend.sizes import as_size
-from symgrad.frontend.table import FUNCTIONS
+from symgrad.frontend.table import FUNCTIONS, OperationCallError
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.frontend.unsupported import MissingOperationError, missing_op
 from symgrad.interop.torch import memory
@@ -55,7 +55,7 @@ def taken_apart(func: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, 
     numbers = _with_numbers(func, args, kwargs)
     try:
         with torch._C.DisableTorchFunction(), _Mode():
-            result = call(func.default, numbers, {}) if numbers else func(*args, **kwargs)
+            result = call(_packet(func).default, numbers, {}) if numbers else func(*args, **kwargs)
     except MissingOperationError as error:
         raise _missing(func, name) from error
     except SymgradError as error:
@@ -79,11 +79,11 @@ def _with_numbers(
 
     None for other functions, and where none of them is one; torch's parser reads their memory.
     """
-    name = getattr(func, "__name__", "")
-    if not isinstance(func, torch._ops.OpOverloadPacket) or name not in _NORMALIZING:
+    packet = _packet(func)
+    if packet is None:
         return None
     found, any_number = [], False
-    for place, one in enumerate(func.default._schema.arguments):
+    for place, one in enumerate(packet.default._schema.arguments):
         value = args[place] if place < len(args) else kwargs.get(one.name, one.default_value)
         if str(one.type) in ("float", "number") and isinstance(value, SymbolicTensor):
             if value.ndim:
@@ -91,6 +91,13 @@ def _with_numbers(
             value, any_number = value.item(), True
         found.append(inward(value))
     return found if any_number else None
+
+
+def _packet(func: Any) -> Any:
+    """The ATen operation of a normalization, which ``torch`` has as well; None for all else."""
+    name = getattr(func, "__name__", "")
+    of_torch = isinstance(func, torch._ops.OpOverloadPacket) or func is getattr(torch, name, None)
+    return getattr(torch.ops.aten, name) if of_torch and name in _NORMALIZING else None
 
 
 def _missing(func: Any, name: str) -> SymgradError:
@@ -266,6 +273,10 @@ def _convolution_backward(
     grad_output: Any, input: Any, weight: Any, bias_sizes: Any, stride: Any, padding: Any,
     dilation: Any, transposed: bool, output_padding: Any, groups: Any, output_mask: Any,
 ) -> Any:  # fmt: skip
+    if not transposed and any(as_size(one) != 0 for one in output_padding):
+        raise OperationCallError(
+            "output_padding is not supported for non-transposed convolutions", location=here()
+        )
     wants_input, wants_weight, wants_bias = output_mask
     wanted = (wants_input, wants_weight)
     if transposed:
@@ -345,7 +356,7 @@ UNLIKE = frozenset(
 """Operations of which ATen has others of the same name, with other arguments."""
 
 
-_NORMALIZING = ("native_layer_norm", "native_batch_norm")
+_NORMALIZING = ("native_layer_norm", "native_batch_norm", "native_batch_norm_backward")
 
 
 def own(name: str) -> Callable[..., Any] | None:

@@ -11,10 +11,9 @@ quotients count, unless backward leaves out what autograd does of an embedding w
 NumPy), or apply a Function with a wrong backward.  At a kink, where the quotients ahead and behind
 differ, there is no derivative.
 
-Floats have 64 bits; where the class does not take these, or rounds them to 32 bits, or the call says
-so, 32.  Floats
-that the class rounds to 16 bits keep their own, since that hides the derivative.  Where there is no
-GPU, what the class does on one is done on the CPU.
+Floats have 64 bits; where the class does not take these, or rounds them to 32 bits, or the call
+says so, 32.  Floats that the class rounds to 16 bits keep their own, since that hides the
+derivative.  Where there is no GPU, what the class does on one is done on the CPU.
 
 Of a matrix that is always symmetric an element and its mirror image change together: an operation
 may read one triangle alone, so that the quotients of one element are not what autograd gives.

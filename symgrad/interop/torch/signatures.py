@@ -1,7 +1,9 @@
 """What the parameters of torch's functions are, as their signatures say.
 
 In: the name of a function, or of a method of tensors.  Out: by place and by name ``switch``,
-``axis`` or ``count``.  What overloads differ in, and what may be a tensor, is left out.
+``axis``, ``count``, ``window`` for what places a window; for what has to be a list of such numbers
+``windows``, and ``added windows`` where they are 0 as a rule.  What overloads differ in, and what
+may be a tensor, is left out.
 """
 
 from __future__ import annotations
@@ -15,9 +17,10 @@ import torch
 
 _AXES = ("dim", "axis", "dim0", "dim1", "axis0", "axis1", "start_dim", "end_dim")
 _COUNTS = (
-    "chunks", "sections", "split_size", "k", "n", "groups", "num_groups", "num_classes", "bins",
+    "chunks", "sections", "split_size", "k", "n", "num_groups", "num_classes", "bins",
     "repeats", "upscale_factor", "downscale_factor",
 )  # fmt: skip
+_PLACING = ("stride", "padding", "dilation", "output_padding", "kernel_size")
 Row = list[tuple[int | None, str, str]]
 """The parameters of an overload: the place of each, its name, and what it is."""
 
@@ -39,7 +42,7 @@ def _compiled(name: str) -> Iterator[Row]:
         every = schema.arguments
         if every and "Tensor" in str(every[0].type) and not schema.overload_name.endswith("out"):
             yield [
-                (None if one.kwarg_only else place, one.name, _kind(one.name, str(one.type)))
+                (None if one.kwarg_only else place, one.name, _kind(one.name, str(one.type), one.N))
                 for place, one in enumerate(every)
             ]
 
@@ -49,7 +52,7 @@ def _in_python(name: str) -> Iterator[Row]:
     if inspect.isfunction(value):
         named = inspect.signature(value).parameters.values()
         yield [
-            (place, one.name, _kind(one.name, _written(one.annotation)))
+            (place, one.name, _kind(one.name, _written(one.annotation), 1))
             for place, one in enumerate(named)
         ]
 
@@ -58,8 +61,14 @@ def _written(annotation: Any) -> str:
     return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
 
 
-def _kind(name: str, type_: str) -> str:
+def _kind(name: str, type_: str, items: int | None = None) -> str:
+    """``items``: how many items a list has, for all of which a number may stand."""
+    if type_ in ("List[int]", "int", "") and name in _PLACING:
+        listed = "added windows" if name == "output_padding" else "windows"
+        return listed if items is None else "window"
     if type_ in ("bool", "Optional[bool]"):
         return "switch"
     whole = type_ in ("int", "Optional[int]")
+    if whole and name == "groups":
+        return "window"
     return "axis" if whole and name in _AXES else "count" if whole and name in _COUNTS else ""

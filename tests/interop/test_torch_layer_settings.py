@@ -1,0 +1,147 @@
+"""What layers of torch take beside tensors is what their signatures say, where nobody states it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import symgrad as sg  # noqa: E402
+from symgrad.frontend.evidence import evidence_of, statistics  # noqa: E402
+from symgrad.frontend.guests import taken  # noqa: E402
+from symgrad.interop.torch.signatures import kinds_of  # noqa: E402
+
+pytestmark = pytest.mark.peers
+Function: Any = torch.autograd.Function
+aten: Any = torch.ops.aten
+EVERY = [True, True, True]
+
+
+class Convolution(Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Any,
+        w: Any,
+        b: Any,
+        st: Any,
+        pa: Any,
+        di: Any,
+        turned: Any,
+        behind: Any,
+        gr: Any,
+    ) -> Any:
+        ctx.save_for_backward(x, w, b)
+        ctx.given = st, pa, di, turned, behind, gr
+        return aten.convolution.default(x, w, b, st, pa, di, turned, behind, gr)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, w, b = ctx.saved_tensors
+        found = aten.convolution_backward(g, x, w, [len(b)], *ctx.given, EVERY)
+        return (*found, None, None, None, None, None, None)
+
+
+class Pointwise(Function):
+    factor: Any = 1
+    """Of the gradient where places are left out."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, w: Any, stride: Any) -> Any:
+        kernel = w[:, :, None, None]
+        ctx.save_for_backward(x, kernel)
+        ctx.stride = stride
+        return torch.convolution(x, kernel, None, stride, [0, 0], [1, 1], False, [0, 0], 1)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, kernel = ctx.saved_tensors
+        by_x, by_w, _ = aten.convolution_backward(
+            g, x, kernel, None, ctx.stride, [0, 0], [1, 1], False, [0, 0], 1, [True, True, False]
+        )
+        factor = 1 if ctx.stride[0] == 1 else Pointwise.factor
+        return factor * by_x, by_w[:, :, 0, 0], None
+
+
+class Normalized(Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Any,
+        weight: Any,
+        bias: Any,
+        mean: Any,
+        var: Any,
+        training: Any,
+        momentum: Any,
+        eps: Any,
+    ) -> Any:
+        out, *saved = torch.native_batch_norm(
+            x, weight, bias, mean, var, training, momentum, eps
+        )  # fmt: skip
+        ctx.save_for_backward(x, weight, mean, var, *saved)
+        ctx.training, ctx.eps = training, eps
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        found = aten.native_batch_norm_backward(
+            g, *ctx.saved_tensors, ctx.training, ctx.eps, EVERY
+        )  # fmt: skip
+        return (*found, None, None, None, None, None)
+
+
+class ByLayer(Function):
+    """By averages alone."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, mean: Any, var: Any, w: Any, b: Any, eps: Any) -> Any:
+        ctx.save_for_backward(x, mean, var, w)
+        ctx.eps = eps
+        return torch.nn.functional.batch_norm(x, mean, var, w, b, False, 0.1, eps)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, mean, var, w = ctx.saved_tensors
+        scale = (var + ctx.eps).rsqrt()
+        return g * w * scale, None, None, (g * (x - mean) * scale).sum(0), g.sum(0), None
+
+
+class OfLearned(ByLayer):
+    """Statistics that backward returns a gradient for are no averages."""
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, mean, var, w = ctx.saved_tensors
+        scale = (var + ctx.eps).rsqrt()
+        by_mean = -(g * w * scale).sum(0)
+        return g * w * scale, by_mean, None, (g * (x - mean) * scale).sum(0), g.sum(0), None
+
+
+def test_lists_of_numbers_and_flags_are_evidence() -> None:
+    found = evidence_of(taken(Convolution))
+    assert {found[one] for one in ("st", "pa", "di")} == {"windows"}
+    assert (found["behind"], found["gr"], found["turned"]) == ("added windows", "window", "switch")
+    assert (found["x"], found["w"], found["b"]) == (4, 4, 1)
+    assert kinds_of("conv2d")["stride"] == "window"  # where a number is taken, too
+
+
+def test_a_stride_that_nobody_stated_is_judged_at_several(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    right = sg.verify(Pointwise, suggest=False)
+    assert right.verdict is sg.PROVED
+    assert "stride = (1, 1) or (2, 1)" in str(right)
+    monkeypatch.setattr(Pointwise, "factor", 2)
+    assert sg.verify(Pointwise, suggest=False).verdict is sg.REFUTED
+
+
+def test_running_statistics_get_no_gradient() -> None:
+    assert statistics(taken(Normalized)) == statistics(taken(ByLayer)) == {"mean", "var"}
+    assert statistics(taken(OfLearned)) == {"var"}
+    report = sg.verify(ByLayer, suggest=False)
+    assert report.verdict is sg.PROVED
+    assert "if mean is constant: no gradient by it is judged" in str(report)
+    assert "mean[m] (without a gradient)" in " ".join(report.notes)
