@@ -51,6 +51,28 @@ def test_nothing_is_named_where_forward_is_smooth(forward: str) -> None:
     assert kinks(forward) == set()
 
 
+SMOOTH_BESIDE = {
+    "1000000.0 * x * x.abs()": ("2000000.0 * g * x.abs()", set[str]()),
+    "x * x.abs() + sg.relu(x - 1)": ("g * (2 * x.abs() + (x > 1).to(x.dtype))", {"x == 1"}),
+    "x * x.abs() + (x > 1).to(x.dtype)": ("2 * g * x.abs()", {"x == 1"}),
+    "x * x.abs() * sg.relu(x + 1)": (
+        "g * (2 * x.abs() * sg.relu(x + 1) + x * x.abs() * (x > -1).to(x.dtype))", {"x == -1"},
+    ),
+    "x * sg.relu(x) + 0 * sg.relu(x - 2)": ("2 * g * sg.relu(x)", set()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("forward", SMOOTH_BESIDE)
+def test_what_is_smooth_is_not_named_for_what_bends_elsewhere(forward: str) -> None:
+    backward, named = SMOOTH_BESIDE[forward]
+    found = sg.verify(
+        class_of("Judged", class_text("Judged", forward, backward, "x"), sg), "n", suggest=False
+    )
+    assert found.verdict == sg.PROVED, str(found)
+    said = {str(one).partition(" (yours")[0] for one in found.conditions if one.kind == "kink"}
+    assert said == named
+
+
 # the gradient of a maximum by a mask, and what is left out of it
 _MASK = "(g.unsqueeze({a}) * ({y} == {y}.{r}({a}, keepdim=True)).to(x.dtype))"
 MAXIMA = {

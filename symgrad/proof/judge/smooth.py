@@ -32,6 +32,7 @@ from symgrad.proof.report.records import Condition
 
 _ORDERS = ("lt", "le", "gt", "ge")
 _CHOOSING = ("abs", "relu", "maximum", "minimum")
+_KNOWN = (*_CHOOSING, *_ORDERS, "where")
 MOST = 6
 """How many boundaries are taken together."""
 _INTERVALS = ("interval", "positive", "nonnegative", "negative", "nonzero")
@@ -45,7 +46,15 @@ def smooth(
 
     ``conditions``: of the proof almost everywhere; one on a boundary may rest on no others.
     """
-    left = [one for one in _candidates(subject) if not bent(subject, one.point, one.value)]
+    every = _candidates(subject)
+    complete = all(node.op in _KNOWN for node in (*bends(subject), *jumps(subject)))
+    left = [
+        one for one in every
+        if not bent(
+            subject, one.point, one.value,
+            [(it.point, it.value) for it in every if it != one] if complete else None,
+        )
+    ]  # fmt: skip
     known = {str(one) for one in conditions}
 
     def holds(found: Sequence[Boundary]) -> bool:

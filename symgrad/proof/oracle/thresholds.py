@@ -45,6 +45,8 @@ ON_SET, NEAR, NEARER, JUMP = 1e-9, 1e-7, 1e-20, 1e-11
 """What counts as equal, steps aside in doubles and in 60 digits, and what is no rounding."""
 ASIDE, BEND = 1e-5, 1e-2
 """In doubles: the step of a slope to one side, and a difference of slopes that no step explains."""
+ALIKE = 0.1
+"""A relative difference of bends that are one."""
 POINTS = 6
 """At how many points of a set a gradient is looked at."""
 SPREAD = 12
@@ -123,25 +125,50 @@ def broken(subject: Subject, node: Node, value: Fraction | Node) -> bool:
     return not seen
 
 
-def bent(subject: Subject, node: Node, value: Fraction | Node) -> bool:
-    """Do doubles show no point at which ``node`` is ``value``, and at which forward bends not?"""
+def bent(
+    subject: Subject, node: Node, value: Fraction | Node,
+    others: Sequence[tuple[Node, Fraction | Node]] | None = None,
+) -> bool:  # fmt: skip
+    """Do doubles show no point at which ``node`` is ``value``, and at which forward bends not?
+
+    ``others``: all else that forward may bend at.  Then one corner that lies on none of these is
+    enough.
+    """
     comparable = not isinstance(value, Node) or value.shape == node.shape
     if len(subject.everything.nodes) > BOUNDARY_NODES or not comparable:
         return True
+    even, apart = (
+        False,
+        others is not None
+        and all(not isinstance(its, Node) or its.shape == one.shape for one, its in others),
+    )
     for point in islice(points(subject, node, value), POINTS):
         with suppress(DomainError):
             at = subject.evaluate_double(point)
-            if _gap_at(at, node, value) <= ON_SET and not _bends_at(subject, at):
-                return False
-    return True
+            if _gap_at(at, node, value) > ON_SET:
+                continue
+            bend, slope = _bend_at(subject, at, ASIDE)
+            if abs(bend) <= BEND * slope:
+                if not apart:
+                    return False
+                even = True
+            elif apart and all(_gap_at(at, *one) > NEAR for one in others or ()):
+                nearer, _ = _bend_at(subject, at, ASIDE / 100)
+                if abs(nearer - bend) <= ALIKE * abs(bend):
+                    return True
+    return not even
 
 
-def _bends_at(subject: Subject, at: Evaluation) -> bool:
+def _bend_at(subject: Subject, at: Evaluation, step: float) -> tuple[Any, Any]:
+    """By how much the slopes on both sides differ, and how large they are.
+
+    That of a corner is the same for all steps, unlike those of a curve and of a jump.
+    """
     along = _everywhere(subject, at)
     ahead, behind = (
-        (at.differences.moved(along, step) - at.objective) / step for step in (ASIDE, -ASIDE)
+        (at.differences.moved(along, aside) - at.objective) / aside for aside in (step, -step)
     )
-    return not abs(ahead - behind) <= BEND * (1 + abs(ahead) + abs(behind))
+    return ahead - behind, 1 + abs(ahead) + abs(behind)
 
 
 def _everywhere(subject: Subject, at: Evaluation) -> dict[str, Array]:
