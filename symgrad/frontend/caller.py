@@ -5,7 +5,9 @@ In: the stack.  Out: the frame that asks, its location, or a warning at its line
 
 from __future__ import annotations
 
+import builtins
 import dis
+import functools
 import sys
 import warnings
 from collections.abc import Iterator
@@ -16,7 +18,7 @@ from types import CodeType, FrameType
 from symgrad.errors import Location
 
 _OURS = (__name__.partition(".")[0] + ".",)
-BENEATH = (
+_BENEATH = (
     *_OURS, "torch.", "weakref.", "_weakrefset.", "copy.", "abc.", "functools.", "jax.",
     "importlib.",
 )  # fmt: skip
@@ -50,7 +52,7 @@ def is_in(frame: FrameType, packages: tuple[str, ...]) -> bool:
     return f"{module_of(frame)}.".startswith(packages)
 
 
-def user_frame(ours: tuple[str, ...] = BENEATH) -> FrameType | None:
+def user_frame(ours: tuple[str, ...] = _BENEATH) -> FrameType | None:
     """The innermost frame that is in none of ``ours``."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and is_in(frame, ours):
@@ -134,6 +136,23 @@ def asker(depth: int = 2) -> FrameType | None:
     """The frame that asks, if it is the program's: not ours, and of no library that we call."""
     frame = _asking(sys._getframe(depth))
     return None if frame is None or is_in(frame, NOT_THE_PROGRAM) else frame
+
+
+def asks_for_a_class(frame: FrameType) -> bool:
+    """Is it the program that asks, and no library on its behalf, as torch's C code does?
+
+    It names what asks, or has a ``case`` of a class.
+    """
+    code, known = frame.f_code, frame.f_globals
+    if is_in(frame, _BENEATH):
+        return False
+    called = (known.get(name, getattr(builtins, name, None)) for name in code.co_names)
+    return "__class__" in code.co_names or isinstance in called or _has_cases(code)
+
+
+@functools.cache
+def _has_cases(code: CodeType) -> bool:
+    return any(one.opname == "MATCH_CLASS" for one in dis.get_instructions(code))
 
 
 def asked_by_a_cache(depth: int = 2) -> bool:

@@ -19,7 +19,7 @@ import numpy as np
 
 from symgrad.budgets import MOST_FACTORS
 from symgrad.errors import ControlFlowError
-from symgrad.frontend.caller import BENEATH, asked_by_a_cache, asker, here, importing, is_in
+from symgrad.frontend.caller import asked_by_a_cache, asker, asks_for_a_class, here, importing
 from symgrad.frontend.integers import (
     arrangements,
     combinations,
@@ -693,7 +693,7 @@ class ValuedNumber(SymFloat):
         frame = asker()
         if frame is None:
             return type(self)
-        if not is_in(frame, BENEATH):
+        if asks_for_a_class(frame):
             self.type_is_asked()
         return int if self.is_whole else float
 

@@ -29,7 +29,7 @@ from symgrad.errors import (
 )
 from symgrad.frontend import unsupported
 from symgrad.frontend.asserted import asserted
-from symgrad.frontend.caller import BENEATH, asker, here, is_in
+from symgrad.frontend.caller import asker, asks_for_a_class, here
 from symgrad.frontend.choices import MOST_CHOICES
 from symgrad.frontend.compared import compared
 from symgrad.frontend.constants import is_computed_of_sizes, known_number, known_truth
@@ -693,7 +693,7 @@ class SymbolicTensor(_Held):
         frame = asker()
         if frame is None:
             return type(self)
-        if not is_in(frame, BENEATH):
+        if asks_for_a_class(frame):
             self.type_is_asked()
         return public_class(parameter=self.is_parameter)
 

@@ -31,6 +31,7 @@ Specs = tuple[TensorSpec | None, ...]
 Places = frozenset[tuple[int, int]]
 """Axes of arguments, by their positions."""
 _QUOTIENT = re.compile(r"\((?:\((?:(\d+)\*)?([A-Za-z][\w*]*)\)|(\w+))//(\d+)\)")
+_RATIO = re.compile(r"\((\w+)//([A-Za-z]\w*)\)")
 _UNPACK = re.compile(r"(?:values to unpack \(expected |takes )(\d+)")
 
 
@@ -84,7 +85,8 @@ def following(last: Step, guessed: Sequence[bool], error: Exception) -> Step | N
     """What an error of forward says of the sizes; None where it says nothing.
 
     ``guessed``: which specs may be changed.  Two sizes that meet become one, the later one goes; a
-    size that is parted becomes a multiple; one that Python has to know becomes a number.
+    size that is parted, or divided by another one, becomes a multiple; one that Python has to know
+    becomes a number.
     """
     what = error.what if isinstance(error, SymgradError) else str(error)
     if last.number and (match := _UNPACK.search(what)):
@@ -95,6 +97,8 @@ def following(last: Step, guessed: Sequence[bool], error: Exception) -> Step | N
     own = names([spec for spec, free in zip(last.specs, guessed, strict=True) if free])
     if not isinstance(error, TraceError):
         return None
+    if ratio := _as_product(what, own):
+        return _stepped(last, guessed, ratio)
     if united := _united(error.equal, own, last.loose):
         sizes, tied = united
         return replace(_stepped(last, guessed, sizes), tied=last.tied or tied)
@@ -117,6 +121,17 @@ def _parted(error: TraceError, own: Sequence[str]) -> dict[Any, Dim]:
         more = parts // math.gcd(factor, parts)
         if name in own and more > 1:
             return {Size(name): more * Dim.size(name)}
+    return {}
+
+
+def _as_product(what: str, own: Sequence[str]) -> dict[Any, Dim]:
+    """The size that is divided by another one as a product with it; empty for none.
+
+    As one with it, the quotient would be 1, and hide in which order rows are taken.
+    """
+    for name, by in _RATIO.findall(what):
+        if name in own and name != by:
+            return {Size(name): Dim.size(name) * Dim.size(by)}
     return {}
 
 

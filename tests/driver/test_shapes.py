@@ -671,6 +671,50 @@ def test_multiples_that_meet_are_equal_where_the_sizes_are() -> None:
     assert sg.verify(TwiceAsWide).verdict == "PROVED"
 
 
+def grouped(sums: Any) -> type[sg.Function]:
+    """Each row of ``k`` stands for several of ``q``; ``sums`` makes the gradient of ``k``."""
+
+    def forward(ctx: Any, q: Any, k: Any) -> Any:
+        heads, _, _ = q.shape
+        ctx.save_for_backward(q, k)
+        ctx.groups = heads // k.shape[0]
+        return q @ k.repeat_interleave(ctx.groups, 0).mT
+
+    def backward(ctx: Any, g: Any) -> Any:
+        q, k = ctx.saved_tensors
+        return g @ k.repeat_interleave(ctx.groups, 0), sums(g.mT @ q, k, ctx.groups)
+
+    return op(forward, backward)
+
+
+def parted(gradient: Any) -> type[sg.Function]:
+    """Rows of ``a`` are summed by the rows of ``x``."""
+
+    def forward(ctx: Any, x: Any, a: Any) -> Any:
+        rows, columns = x.shape
+        ctx.parts = a.shape[0] // rows
+        return x + a.reshape(rows, ctx.parts, columns).sum(1)
+
+    return op(forward, lambda ctx, g: (g, gradient(g, ctx.parts)))
+
+
+@pytest.mark.parametrize(
+    ("function", "verdict"),
+    [
+        (grouped(lambda s, k, groups: s.reshape(-1, groups, *k.shape[1:]).sum(1)), "PROVED"),
+        (grouped(lambda s, k, groups: s.reshape(groups, *k.shape).sum(0)), "REFUTED"),
+        (parted(lambda g, parts: g.repeat_interleave(parts, 0)), "PROVED"),
+        (parted(lambda g, parts: g.repeat(parts, 1)), "REFUTED"),
+    ],
+)
+def test_a_size_that_is_divided_by_another_one_is_a_multiple_of_it(
+    function: type[sg.Function], verdict: str
+) -> None:
+    report = sg.verify(function)
+    assert report.verdict == verdict
+    assert re.search(r"\b(m\*n|k\*n),", str(report))
+
+
 class AxisOfPositions(sg.Function):
     """One bias a position, shared by the heads between: forward takes ``x[n, m]`` as well."""
 

@@ -74,3 +74,19 @@ def test_numbers_of_a_function_of_torch_are_taken_as_its_schema_says() -> None:
     assert report.verdict is sg.PROVED, str(report)
     wrong = type("Wrong", (OfBatches,), {"factor": 2})
     assert sg.verify(wrong, *shapes, **stated).verdict is sg.REFUTED
+
+
+def test_that_torch_asks_for_the_type_of_a_number_is_no_question_of_the_program() -> None:
+    class Added(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, beta: float) -> Any:
+            ctx.beta = beta
+            return torch.add(x, x, alpha=beta)
+
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            return grads[0] * (1 + ctx.beta), None
+
+    report = sg.verify(Added)
+    assert report.verdict == "PROVED"
+    assert "passed as a tensor" not in str(report)
