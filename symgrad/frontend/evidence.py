@@ -881,7 +881,7 @@ def _indices(call: ast.Call) -> set[str]:
 def _under_windows(call: ast.Call) -> dict[str, int]:
     """``conv2d(x, w, b)`` says that x and w have four axes, and b one; a pooling says it of x.
 
-    ``grid_sample(x, grid)`` says it of both.
+    ``grid_sample(x, grid)`` says it of both, ``F.unfold(x, 3)`` of x.
     """
     name = _called(call)
     match = re.fullmatch(r"(?:conv(?:_transpose)?|((?:max|avg)_pool))([123])d", name)
@@ -892,6 +892,8 @@ def _under_windows(call: ast.Call) -> dict[str, int]:
         ranks = {"input": axes} if match[1] else {"input": axes, "weight": axes, "bias": 1}
     elif name == "grid_sample":
         ranks = {"input": 4, "grid": 4}
+    elif name == "unfold" and _is_of_layers(call):  # not the method of this name
+        ranks = {"input": 4}
     else:
         return {}
     given = [*zip(ranks, call.args, strict=False), *((one.arg, one.value) for one in call.keywords)]
@@ -917,10 +919,15 @@ def statistics(function: AnyFunction) -> frozenset[str]:
     )  # fmt: skip
 
 
+def _is_of_layers(call: ast.Call) -> bool:
+    """Is it a function of ``torch.nn.functional``?"""
+    return ast.unparse(call.func).split(".")[-2:-1] in (["F"], ["functional"])
+
+
 def _normalized(call: ast.Call) -> dict[str, str]:
     """What a normalization takes names for: ``weight``, ``running_mean``."""
     roles = _NORMALIZED.get(_called(call), ())
-    if roles and ast.unparse(call.func).split(".")[-2:-1] in (["F"], ["functional"]):
+    if roles and _is_of_layers(call):
         roles = _NORMALIZED_BY_LAYERS
     given = [*zip(roles, call.args, strict=False)]
     given += [(one.arg, one.value) for one in call.keywords if one.arg in roles]

@@ -77,7 +77,7 @@ def test_numbers_of_a_function_of_torch_are_taken_as_its_schema_says() -> None:
 
 
 def test_that_torch_asks_for_the_type_of_a_number_is_no_question_of_the_program() -> None:
-    class Added(torch.autograd.Function):
+    class Added(Function):
         @staticmethod
         def forward(ctx: Any, x: Any, beta: float) -> Any:
             ctx.beta = beta

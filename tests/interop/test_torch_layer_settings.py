@@ -120,6 +120,23 @@ class OfLearned(ByLayer):
         return g * w * scale, by_mean, None, (g * (x - mean) * scale).sum(0), g.sum(0), None
 
 
+class Columns(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, places: Any) -> Any:
+        found = torch.nn.functional.unfold(x, kernel_size=1)
+        return found, places.unfold(0, 2, 1)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any, other: Any) -> Any:
+        return g, None
+
+
+def test_what_columns_are_made_of_has_four_axes() -> None:
+    found = evidence_of(taken(Columns))
+    assert found["x"] == 4
+    assert found.get("places") != 4  # the method of this name takes any tensor
+
+
 def test_lists_of_numbers_and_flags_are_evidence() -> None:
     found = evidence_of(taken(Convolution))
     assert {found[one] for one in ("st", "pa", "di")} == {"windows"}
