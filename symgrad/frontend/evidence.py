@@ -778,8 +778,11 @@ class _Uses:
         while isinstance(root, ast.Attribute):
             root = root.value
         module = isinstance(root, ast.Name) and root.id not in self.bound
-        if module and ast.unparse(base).rpartition(".")[2] not in _TENSOR_MODULES:
-            return  # np.sum, torch.linalg.norm
+        of, _, inner = ast.unparse(base).rpartition(".")
+        if module and inner in _PARTS and of.rpartition(".")[2] in ("", *_TENSOR_MODULES):
+            name = f"{inner}.{name}"
+        elif module and inner not in _TENSOR_MODULES:
+            return  # np.sum
         given: list[tuple[int | str, ast.expr]] = [*enumerate(node.args, 0 if module else 1)]
         given += [(one.arg, one.value) for one in node.keywords if one.arg]
         known = self.kinds_of(name)
@@ -829,6 +832,8 @@ _NORMS = ("layer_norm", "native_layer_norm", "rms_norm")
 _SPARSE = ("sparse_coo_tensor", "FloatTensor", "DoubleTensor")
 """What makes sparse tensors of indices, values and sizes."""
 _TENSOR_MODULES = ("torch", "F", "sg", "nn", "functional", "th", "aten")
+_PARTS = ("linalg", "fft", "special")
+"""Modules in these, whose functions are others than those of the same name."""
 _KEEPING = ("Size", "device", "tensor", "full", "arange", "zeros", "ones", "empty", "finfo")
 """Functions of these modules that take numbers first."""
 _ARITHMETIC = ("add", "sub", "mul", "div", "subtract", "multiply", "divide", "true_divide")

@@ -61,6 +61,42 @@ def test_a_flag_of_torch_is_tried_as_one() -> None:
     assert report.verdict == sg.PROVED
 
 
+def values_of(matrix: Any, full: Any) -> Any:
+    return torch.linalg.svd(matrix, full)[1]
+
+
+class SingularValues(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, full: Any) -> Any:
+        ctx.save_for_backward(x)
+        return torch.linalg.svd(x, full_matrices=full)[1]
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        u, _, vh = torch.linalg.svd(*ctx.saved_tensors, full_matrices=False)
+        return (u * g) @ vh, None
+
+
+class BehindAFunction(SingularValues):
+    @staticmethod
+    def forward(ctx: Any, x: Any, full: Any) -> Any:
+        ctx.save_for_backward(x)
+        return values_of(x, full)
+
+
+@pytest.mark.parametrize("function", [SingularValues, BehindAFunction])
+def test_a_flag_that_torch_takes_for_no_number_is_found(function: Any) -> None:
+    report = sg.verify(function)
+    assert report.verdict == sg.PROVED
+    assert "for full = False" in str(report)
+
+
+def test_a_function_of_a_module_of_torch_has_a_signature_of_its_own() -> None:
+    assert evidence_of(taken(SingularValues))["full"] == "switch"
+    assert kinds_of("linalg.svd")["full_matrices"] == "switch"
+    assert "full_matrices" not in kinds_of("svd")
+
+
 def test_flags_axes_and_counts_are_evidence() -> None:
     found = evidence_of(taken(Several))
     assert (found["first"], found["second"], found["third"]) == ("count", "axis", "switch")

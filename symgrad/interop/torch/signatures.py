@@ -27,7 +27,7 @@ Row = list[tuple[int | None, str, str]]
 
 @functools.lru_cache(maxsize=1024)
 def kinds_of(name: str) -> dict[int | str, str]:
-    """What the arguments of a function are, the tensor first."""
+    """What the arguments of a function are, the tensor first: of ``svd``, of ``linalg.svd``."""
     rows = [*_compiled(name), *_in_python(name)]
     found: dict[int | str, set[str]] = {}
     for row in rows:
@@ -38,7 +38,7 @@ def kinds_of(name: str) -> dict[int | str, str]:
 
 
 def _compiled(name: str) -> Iterator[Row]:
-    for schema in torch._C._jit_get_schemas_for_operator(f"aten::{name}"):
+    for schema in torch._C._jit_get_schemas_for_operator(f"aten::{name.replace('.', '_')}"):
         every = schema.arguments
         if every and "Tensor" in str(every[0].type) and not schema.overload_name.endswith("out"):
             yield [
