@@ -111,6 +111,9 @@ MOST_THRESHOLDS = 24
 """Thresholds of comparisons that points are drawn beside."""
 MODE_CHOICES = 260
 """Choices of modes (any real, positive, ...) of the inputs until forward is finite."""
+OTHER_SIZES, OTHER_MODES = 4, 2
+"""Sizes beside one for each symbol, and modes of each, at which a point is looked for where the
+first sizes have none."""
 REDRAWS = 8
 """Points drawn until forward is defined and finite at one."""
 MEETING_SIZES = 3

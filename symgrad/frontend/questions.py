@@ -32,7 +32,7 @@ from symgrad.errors import (
 from symgrad.frontend.caller import asker, here
 from symgrad.frontend.choices import MOST_CHOICES, MOST_REPEATED
 from symgrad.frontend.session import RAISED_AS, active
-from symgrad.frontend.spoken import unheard
+from symgrad.frontend.spoken import only_said, unheard
 from symgrad.frontend.ways import Answers, Choice
 from symgrad.ir.function import Answer, Asked
 from symgrad.ir.graph import Node
@@ -495,6 +495,13 @@ def observed(what: str) -> None:
     known = questions()
     if known is not None and asker(3) is not None:
         known.observe(what, here())
+
+
+def text_asked(of: str) -> None:
+    """The program asks for a text that has another wording in each call; a message says nothing."""
+    known = questions()
+    if known is not None and asker(3) is not None and not only_said():
+        known.observe(f"the text of {of} is asked for", here())
 
 
 def assumed(text: str) -> None:

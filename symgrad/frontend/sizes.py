@@ -31,7 +31,7 @@ from symgrad.frontend.integers import (
     rounded,
     truncated,
 )
-from symgrad.frontend.questions import note_limit, observed
+from symgrad.frontend.questions import note_limit, observed, text_asked
 from symgrad.frontend.refusals import check, never_refused
 from symgrad.frontend.session import active, current
 from symgrad.ir import dim as dims
@@ -294,11 +294,11 @@ class SymInt(_Symbolic):
         raise self._no_number("bit_length()")
 
     def __repr__(self) -> str:
-        observed("the text of a size is asked for")
+        text_asked("a size")
         return str(self.dim)
 
     def __format__(self, spec: str) -> str:
-        observed("the text of a size is asked for")
+        text_asked("a size")
         with suppress(ValueError):  # of "d" and the like, which texts do not have
             return format(str(self.dim), spec)
         return str(self.dim)
@@ -561,11 +561,11 @@ class SymFloat(_Symbolic):
         return None
 
     def __repr__(self) -> str:
-        observed("the text of a number made of sizes is asked for")
+        text_asked("a number made of sizes")
         return f"{self.op}({', '.join(map(str, self.args))})"
 
     def __format__(self, spec: str) -> str:
-        observed("the text of a number made of sizes is asked for")
+        text_asked("a number made of sizes")
         return repr(self)
 
     def _quotient(self) -> tuple[Dim, Dim]:

@@ -18,9 +18,9 @@ import linecache
 import logging
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout
-from types import CodeType, TracebackType
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
 from symgrad.errors import SymgradError
@@ -29,7 +29,9 @@ from symgrad.frontend.unready import is_raise
 
 _MAKING = (ast.JoinedStr, ast.FormattedValue, ast.BinOp, ast.Tuple, ast.Constant)
 """Expressions that make a longer text, or hand it on."""
+_VALUES = (ast.Name, ast.Attribute, ast.Subscript)
 _TEXTS = (str, repr, format)
+_LOGGERS = (logging.Logger, logging.RootLogger, logging.LoggerAdapter)
 _LOGGING = frozenset(
     ("debug", "info", "warning", "warn", "error", "exception", "critical", "log")
 )  # fmt: skip
@@ -43,7 +45,8 @@ def only_said() -> bool:
     statement, *inner = _statement(frame.f_code, frame.f_lasti) or (None,)
     space = {**vars(builtins), **frame.f_globals, **frame.f_locals}
     said = isinstance(statement, ast.Expr) and bool(inner) and _says(inner[0], space)
-    return said and all(isinstance(one, _MAKING) or _makes(one, space) for one in inner[1:])
+    parts = inner[1:-1] if _is_formatted(inner[1:]) else inner[1:]
+    return said and all(isinstance(one, _MAKING) or _makes(one, space) for one in parts)
 
 
 def is_raised(error: BaseException) -> bool:
@@ -123,13 +126,35 @@ def _says(node: ast.AST, space: Mapping[str, Any]) -> bool:
     """Does a call print, warn or log?"""
     if not isinstance(node, ast.Call):
         return False
-    if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
-        base, name = space.get(node.func.value.id), node.func.attr
-        logs = base is logging or type(base) is logging.Logger
-        return (logs and name in _LOGGING) or (base is warnings and name == "warn")
-    own = space.get(node.func.id) if isinstance(node.func, ast.Name) else None
-    elsewhere = any(one.arg in (None, "file") for one in node.keywords)
-    return own is warnings.warn or (own is print and not elsewhere)
+    if isinstance(node.func, ast.Attribute):
+        base, name = _named(node.func.value, space), node.func.attr
+        logs = base is logging or type(base) in _LOGGERS
+        shows = base is not None and base in (sys.stdout, sys.stderr)
+        if (logs and name in _LOGGING) or (shows and name == "write"):
+            return True
+    own = _named(node.func, space)
+    given = {one.arg: one.value for one in node.keywords}
+    shown = "file" not in given or _named(given["file"], space) in (sys.stdout, sys.stderr)
+    return own is warnings.warn or (own is print and shown and None not in given)
+
+
+def _named(node: ast.AST, space: Mapping[str, Any]) -> Any:
+    """What a name is, an attribute of a module or a class, or the logger of a name; else None."""
+    if isinstance(node, ast.Name):
+        return space.get(node.id)
+    if isinstance(node, ast.Attribute):
+        base = _named(node.value, space)
+        return vars(base).get(node.attr) if isinstance(base, (ModuleType, type)) else None
+    made = isinstance(node, ast.Call) and _named(node.func, space) is logging.getLogger
+    return logging.root if made else None
+
+
+def _is_formatted(nodes: Sequence[ast.AST]) -> bool:
+    """Is the last of them a value in ``"%s" % (x.shape,)``?  It is where Python makes the text."""
+    whole = next((one for one in nodes if isinstance(one, ast.BinOp)), None)
+    if whole is None or not isinstance(whole.op, ast.Mod):
+        return False
+    return isinstance(whole.left, ast.Constant) and isinstance(nodes[-1], _VALUES)
 
 
 def _makes(node: ast.AST, space: Mapping[str, Any]) -> bool:
@@ -153,7 +178,7 @@ def unheard() -> Iterator[None]:
     warnings.showwarning = stops.set_trace = _unheard
     logging.disable()
     try:
-        with redirect_stdout(io.StringIO()):
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
             yield
     finally:
         warnings.showwarning, stops.set_trace = shown, stop

@@ -39,6 +39,7 @@ from symgrad.frontend.questions import (
     note_limit,
     observed,
     questions,
+    text_asked,
 )
 from symgrad.frontend.regions import PLAIN
 from symgrad.frontend.session import PERHAPS_ONE, Session, active, current
@@ -51,7 +52,6 @@ from symgrad.frontend.sizes import (
     as_size,
     computed,
 )
-from symgrad.frontend.spoken import only_said
 from symgrad.frontend.thresholds import answered
 from symgrad.frontend.views import (
     Packed,
@@ -494,13 +494,11 @@ class SymbolicTensor(_Held):
         return self
 
     def __repr__(self) -> str:
-        if not only_said():
-            observed("the text of a tensor is asked for")
+        text_asked("a tensor")
         return f"<symbolic {self.storage.node.dtype.short}{list(self.shape) if active() else ''}>"
 
     def __format__(self, spec: str) -> str:
-        if not only_said():
-            observed("the text of a tensor is asked for")
+        text_asked("a tensor")
         return object.__repr__(self)
 
     def __deepcopy__(self, memo: Any) -> SymbolicTensor:
@@ -860,16 +858,16 @@ class TensorNumber(ValuedNumber):
 
     def __repr__(self) -> str:
         found = self._known()
-        if found is None and not only_said():
-            observed("the text of a tensor is asked for")
+        if found is None:
+            text_asked("a tensor")
         return "<symbolic number>" if found is None else repr(found)
 
     __str__ = __repr__
 
     def __format__(self, spec: str) -> str:
         found = self._known()
-        if found is None and not only_said():
-            observed("the text of a tensor is asked for")
+        if found is None:
+            text_asked("a tensor")
         return "<symbolic number>" if found is None else format(found, spec)
 
     def _asked(self, other: Any = None) -> Any:

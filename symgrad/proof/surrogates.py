@@ -497,6 +497,14 @@ class _Search:
         places = [(node, _bounded(node)) for node in self.forward]
         return [node for node, at in places if at is not None and node.args[at] in forward]
 
+    @cached_property
+    def is_clip(self) -> bool:
+        """Is forward one limit of an input, and nothing else?"""
+        if len(self.clips) != 1 or self.clips != [*self.case.outputs]:
+            return False
+        (node,) = self.clips
+        return node.args[_bounded(node) or 0] in self.inputs
+
     def unclipped(self) -> tuple[FunctionCase, str] | None:
         """The case with the gradient as it was before it was clipped, and how that was done."""
         bounds: dict[str, str] = {}
@@ -656,11 +664,12 @@ class _Search:
     def _of_steps(self) -> Iterator[tuple[_Make, bool]]:
         """The identity for steps, for clips as well, for clips alone; then other slopes."""
         steps = self.steps
-        clips = self.clips if steps or len(self.clips) > 1 else []
+        clips = self.clips if steps or len(self.clips) > 1 or self.is_clip else []
         clips = [] if _are_parts(filter(None, map(limit_of, clips))) else clips
         for places in (steps, [*steps, *clips], clips):
             if places and not (places is clips and steps):
-                yield partial(self._stepped, _own_argument, places), self._is_plain(places)
+                scaled = places is steps and self._is_plain(places)
+                yield partial(self._stepped, _own_argument, places), scaled
         for slope in self._slopes() if steps else ():
             yield partial(self._stepped, slope, steps), self._is_plain(steps)
 
@@ -1570,9 +1579,16 @@ def _bounded(node: Node, tensors: Collection[Node] = ()) -> int | None:
         numbers = [_is_number(arm) and arm not in tensors for arm in arms]
         for place, arm in enumerate(arms, 1):
             known = not numbers[place - 1] and numbers[2 - place]
-            if known and compared.op in UPWARD and arm in compared.args:
+            if known and compared.op in UPWARD and {arm, _unbounded(arm)} & {*compared.args}:
                 return place
     return None
+
+
+def _unbounded(node: Node) -> Node:
+    """What clips limit: of ``where(u < low, low, where(u > high, high, u))`` both read it."""
+    while (place := _bounded(node)) is not None:
+        node = node.args[place]
+    return node
 
 
 def _clipped(
@@ -1590,7 +1606,7 @@ def _clipped(
     limit = next((arg for arg in node.args if _is_number(arg) and arg not in tensors), None)
     if node.op == "where":
         smaller = node.args[0].op in ("lt", "le")
-        own = node.args[0].args[0] is node.args[place]
+        own = node.args[0].args[0] in (node.args[place], _unbounded(node.args[place]))
         below = (smaller == own) == (place == 2)
         limit = node.args[3 - place]
     else:
@@ -1766,13 +1782,17 @@ def _code(
     names = {one: one.label for one in ancestors([node]) if one.op == "input"}
     drawn = [one for one in ancestors([node]) if one.op == "draw"]
     names |= {one: f"draw_{one.attributes['number']}" for one in drawn}
-    limits, whole = [], node
+    limits, whole = list[tuple[str, Node | None]](), node
     while (found := _clipped(node)) is not None:
         node, side, limit = found
-        limits.append((side, limit))
+        limits.insert(0, (side, limit))
+    values = {side: 0.0 if limit is None else literal_value(limit) for side, limit in limits}
+    low, high = values.get("min"), values.get("max")
+    if low is not None and high is not None and low <= high and len(limits) == 2:
+        limits.sort(key=lambda one: one[0] == "max")  # whichever comes first
     try:
         if limits:
-            given = ", ".join(f"{side}={_number_code(limit)}" for side, limit in reversed(limits))
+            given = ", ".join(f"{side}={_number_code(limit)}" for side, limit in limits)
             return f"{CodeWriter(names, plain=plain).text(node, ATOM)}.clamp({given})"
         return CodeWriter(names, plain=plain).text(whole, level)
     except NoSpelling:

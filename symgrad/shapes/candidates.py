@@ -221,7 +221,8 @@ _NO_SETTINGS = Candidate(0, absent=True)
 _PLAIN = {"int": _WHOLE, "bool": _FLAG, "float": (CONSTANT, Candidate(1, value=0.5)),
           "str": (CONSTANT,)}  # fmt: skip
 # What is kept as an attribute may be a tensor all the same: its gradient tells.
-_NUMBER = (CONSTANT, *_priced(_TENSORS, 1), *_priced(_REALS, 6), *_priced(_FLAG, 10))
+_NUMBER = (CONSTANT, *_priced(_TENSORS, 1), *_priced(_REALS, 6),
+           *(replace(one, spare=True) for one in _priced(_FLAG, 10)))  # fmt: skip
 _FLAG_OR_ELSE = (*_FLAG, *_priced(_REALS, 12), *_priced(_TENSORS, 4))
 _SWITCH = (_FLAG[0], replace(_FLAG[1], price=2), *_priced(_TENSORS, 6), *_priced(_WHOLE, 12))
 _INDEX = (*_priced([one for one in _TENSORS if one.dtype == int64], -6),

@@ -59,7 +59,8 @@ def at_other_values(search: Search, found: Trial, optional: bool) -> Iterator[Re
             alike = one.named or own.value is None or type(one.value) is type(own.value)
             alike |= type(own.value) is int and type(one.value) is float
             known = any(is_alike(it, one.value) for it in judged)
-            if not one.is_value or one.spare or not alike or known:
+            spare = one.spare and not own.spare
+            if not one.is_value or spare or not alike or known:
                 continue
             if one in MORE_VALUES and (
                 not _is_integer(unknown)

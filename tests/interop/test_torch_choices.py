@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import logging
 import pdb
+import textwrap
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -621,6 +624,45 @@ class Warned(Function):
     def backward(ctx: Any, g: Any) -> Any:
         (x,) = ctx.saved_tensors
         return 2 * g * x
+
+
+SAID = [
+    'log.debug(f"{x.shape=}")',
+    "print(x.shape, x.shape[0], x.shape[0] / 2, file=sys.stderr)",
+    'print("%s" % (x.shape,), "{}".format(x.shape[0]), f"{x.shape[0]:d}")',
+    'logging.getLogger("own").info("of " + str(x.shape[0]))',
+    'warnings.warn(f"of {x.shape[-1]}", stacklevel=2)',
+    'sys.stdout.write(f"{x.shape[0] / 2:.1f}")',
+]
+KEPT = [
+    "ctx.kept = str(x.shape)", 'ctx.kept = log.debug(f"{x.shape}")', "print(len(str(x.shape)))",
+    'print(f"{x.shape}", file=kept.setdefault("file", io.StringIO()))',
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("statement", [*SAID, *KEPT])
+def test_a_text_of_sizes_that_ends_in_a_message_says_nothing(
+    statement: str, tmp_path: Path
+) -> None:  # fmt: skip
+    file = tmp_path / "speaking.py"
+    source = textwrap.dedent(inspect.getsource(Speaks)).replace("pass", statement)
+    file.write_text(f"import io\nimport sys\n{source}")
+    space = dict(globals())
+    exec(compile(file.read_text(), str(file), "exec"), space)
+    verdict = sg.verify(space["Speaks"], "n m", suggest=False).verdict
+    assert verdict == (sg.PROVED if statement in SAID else sg.UNDECIDED)
+
+
+class Speaks(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        pass
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * 2
 
 
 class Stops(Warned):

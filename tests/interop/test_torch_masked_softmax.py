@@ -208,3 +208,29 @@ def test_a_sum_of_exponentials_is_no_condition() -> None:
     report = sg.verify(Filled, "n m k", "bool[m k]", suggest=False)
     assert report.verdict == sg.PROVED
     assert texts(report) == []
+
+
+class Causal(Function):
+    """Each row of ``x[a, b]`` sees one entry more than the row above; finite where a <= b."""
+
+    mean = staticmethod(lambda t: t.sum(-1, keepdim=True))
+
+    @classmethod
+    def forward(cls, ctx: Any, x: Any) -> Any:
+        a, b = x.shape
+        seen = torch.arange(b)[None, :] <= torch.arange(b - a, b)[:, None]
+        p = x.masked_fill(~seen[None], -INFINITY).softmax(-1)
+        ctx.save_for_backward(p)
+        return p
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        (p,) = ctx.saved_tensors
+        return p * (g - cls.mean(g * p))
+
+
+def test_forward_may_be_finite_for_sizes_that_are_not_tried_first() -> None:
+    report = sg.verify(Causal, "a b", suggest=False)
+    assert report.verdict == sg.PROVED, str(report)
+    wrong = type("Wrong", (Causal,), {"mean": staticmethod(lambda t: t.mean(-1, keepdim=True))})
+    assert sg.verify(wrong, "a b", suggest=False).verdict == sg.REFUTED

@@ -31,6 +31,23 @@ OPS = [
 LEFT_TO_MPMATH = {"ceil", "copysign", "floor", "floordiv", "fmod", "mod", "round", "trunc"}
 
 
+@pytest.mark.parametrize("name", [name for name in OPS if name not in LEFT_TO_MPMATH])
+def test_a_plain_number_is_a_ball(name: str) -> None:
+    """What a constant gives may be the integer 0, for which methods of balls crash."""
+    count = get(name).arity or 1
+    text = value_text(name, count)
+    assert text is not None
+    function = quotients._function(text, count)
+    assert function is not None
+    with ctx.workprec(quotients.BITS):
+        try:
+            found = arb(function(*[0] * count))
+        except (*quotients._NO_VALUE, ZeroDivisionError):
+            return
+        expected = arb(function(*[arb(0)] * count))
+        assert found.overlaps(expected) or not expected.is_finite()
+
+
 @pytest.mark.parametrize("name", OPS)
 @settings(max_examples=6, deadline=None)
 @given(st.lists(st.fractions(-4, 4, max_denominator=97), min_size=2, max_size=2))

@@ -355,8 +355,10 @@ WRONG: list[tuple[Slope, Slope]] = [
     (lambda x: x * x, lambda x: sg.ones_like(x)),
     (lambda x: x * x, lambda x: x),
     (lambda x: x.exp(), lambda x: -x.exp()),
-    (lambda x: x.relu(), lambda x: sg.ones_like(x)),
+    (lambda x: x.relu(), lambda x: 2 * sg.ones_like(x)),
     (lambda x: x.relu(), lambda x: x < 0),
+    (lambda x: x.relu().exp(), lambda x: x.relu().exp()),
+    (lambda x: x.relu() + x, lambda x: sg.ones_like(x)),
     (lambda x: x - x.floor(), lambda x: sg.zeros_like(x)),
     (lambda x: x.sign() * (x.abs() - 0.5).relu(), lambda x: x.sign() * (x.abs() > 0.5)),
     (lambda x: x.abs(), lambda x: sg.ones_like(x)),
@@ -369,6 +371,23 @@ def test_mistake_is_refuted(which: int) -> None:
     report = sg.verify(made(*WRONG[which]), "n")
     assert report.verdict == sg.REFUTED, str(report)
     assert not report.inputs["x"].surrogate
+
+
+LIMIT_ALONE: dict[str, Slope] = {
+    "min=0": lambda x: x.relu(),
+    "min=1": lambda x: x.clamp(min=1),
+    "max=6": lambda x: x.clamp(max=6),
+    "min=2": lambda x: sg.where(x < 2, 2.0, x),
+    "min=0, max=6": lambda x: sg.where(x < 0, 0.0, sg.where(x > 6, 6.0, x)),
+}
+
+
+@pytest.mark.parametrize("limits", LIMIT_ALONE)
+def test_straight_through_a_limit_that_is_all_of_forward(limits: str) -> None:
+    report = sg.verify(made(LIMIT_ALONE[limits], lambda x: sg.ones_like(x)), "n", suggest=False)
+    assert report.verdict == sg.SURROGATE
+    said = f"is the derivative of `x` in place of `x.clamp({limits})`"
+    assert report.inputs["x"].surrogate == said
 
 
 class Quantize(sg.Function):

@@ -14,6 +14,7 @@ traced what they did before.
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 import sys
@@ -30,7 +31,7 @@ from jax._src import custom_derivatives
 from symgrad.errors import ControlFlowError
 from symgrad.frontend.caller import asker, frame_location, is_in, user_frame
 from symgrad.frontend.guests import Call, Measured, NotMeasured
-from symgrad.frontend.questions import note_limit, observed
+from symgrad.frontend.questions import note_limit, observed, text_asked
 from symgrad.frontend.request import Request
 from symgrad.frontend.session import Session, active
 from symgrad.frontend.sizes import SIZE_MATH, as_size
@@ -170,10 +171,10 @@ def _compared(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
-def _noted(what: str, original: Callable[..., Any]) -> Callable[..., Any]:
+def _noted(note: Callable[[], None], original: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: Any, *args: Any) -> Any:
         if is_traced_here() and asker(2) is not None:
-            observed(what)
+            note()
         return original(self, *args)
 
     return method
@@ -274,9 +275,10 @@ def _replacements() -> Iterator[tuple[Any, str, Any]]:
     """What is replaced: where, its name, by what."""
     for name in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"):
         yield JaxDim, name, _compared(name, getattr(JaxDim, name))
-    yield JaxDim, "__hash__", _noted("the hash of a size is asked for", JaxDim.__hash__)
+    hashed = functools.partial(observed, "the hash of a size is asked for")
+    yield JaxDim, "__hash__", _noted(hashed, JaxDim.__hash__)
     for name in ("__str__", "__repr__", "__format__"):
-        yield JaxDim, name, _noted("the text of a size is asked for", getattr(JaxDim, name))
+        yield JaxDim, name, _noted(functools.partial(text_asked, "a size"), getattr(JaxDim, name))
     yield JaxDim, "__bool__", _truth
     for name in _DIVISIONS:
         for known in (name, f"r{name}"):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -96,13 +96,22 @@ def _polygamma(order: int, value: Any) -> Any:
     return factorial * arb(order + 1).zeta(value) * (-1) ** (order + 1)
 
 
+def _as_ball(value: Any) -> Any:
+    return value if type(value) is arb else arb(value)
+
+
+def _of_ball(method: Callable[[Any], Any], value: Any) -> Any:
+    """A method of balls, of a number as well: python-flint crashes for one, such as a constant."""
+    return method(_as_ball(value))
+
+
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "Abs": abs, "max": _greater_of, "min": _lesser_of, "sign": _sign, "polygamma": _polygamma,
     "loggamma": lambda value: abs(value.gamma()).log(),
     "log": lambda value: arb(value).log(),
-    "atan2": lambda y, x: arb.atan2(y, x),
+    "atan2": lambda y, x: arb.atan2(_as_ball(y), _as_ball(x)),
     **{
-        name: getattr(arb, name) for name in (
+        name: partial(_of_ball, getattr(arb, name)) for name in (
             "exp", "sqrt", "erf", "erfc", "erfinv", "sin", "cos", "tan", "asin", "acos", "atan",
             "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
         )
@@ -131,10 +140,6 @@ def _function(text: str, arity: int) -> Callable[..., Any] | None:
         return None
     found: Callable[..., Any] = eval(code, dict(_FUNCTIONS))
     return found
-
-
-def _as_ball(value: Any) -> Any:
-    return value if type(value) is arb else arb(value)
 
 
 _TO_BALLS = np.frompyfunc(_as_ball, 1, 1)

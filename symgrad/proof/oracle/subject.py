@@ -16,7 +16,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from symgrad.budgets import KEPT_EVALUATIONS, MODE_CHOICES, REDRAWS
+from symgrad.budgets import KEPT_EVALUATIONS, MODE_CHOICES, OTHER_MODES, OTHER_SIZES, REDRAWS
 from symgrad.errors import SymgradError
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dtype import bool_
@@ -437,6 +437,8 @@ class Subject:
                 best = (rate, dict(self.sampler.modes))
             if rate >= 0.5:
                 break
+        if not best[0]:  # forward may be finite for other sizes alone
+            best = self._best_elsewhere()
         if not best[0] and any(node.dtype == bool_ for node in self.inputs):
             best = self._redrawn(sizes)
         if not best[0]:
@@ -444,6 +446,16 @@ class Subject:
             said = f", and for which {stated}" if stated else ""
             raise NoPointError(f"{NOWHERE}{said}")
         return best[1]
+
+    def _best_elsewhere(self) -> tuple[float, dict[str, str]]:
+        """The first modes in which a point of other sizes is found."""
+        count = len(self.sampler.symbols) + OTHER_SIZES
+        for sizes in islice(self.sampler.size_choices(), 1, count):
+            for modes in islice(self._mode_choices(), OTHER_MODES):
+                self.sampler.modes.update(modes)
+                if rate := self._success(sizes):
+                    return rate, dict(self.sampler.modes)
+        return 0.0, {}
 
     def _redrawn(self, sizes: Mapping[str, int]) -> tuple[float, dict[str, str]]:
         """The first modes in which a redrawn point is found: few masks leave each row an entry."""
