@@ -29,6 +29,7 @@ class Demands:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._found: dict[Demand, Location | None] = {}
+        self._said: dict[Demand, str] = {}
         self._wholes: dict[str, Node] = {}
         self._wished: list[Demanded] = []
 
@@ -39,8 +40,10 @@ class Demands:
             if one.apart is None or guest is None or not guest.divides_by_zero:
                 self.note(one)
 
-    def note(self, demand: Demand, location: Location | None = None) -> None:
-        """Note a demand, beside a line, or that which is traced."""
+    def note(self, demand: Demand, location: Location | None = None, said: str = "") -> None:
+        """Note a demand, beside a line, or that which is traced.  ``said``: it, in words."""
+        if said:
+            self._said[demand] = said
         self._found.setdefault(demand, location or current_location.get() or here())
 
     def wish(self, demand: Demand) -> None:
@@ -87,7 +90,8 @@ class Demands:
         known = {one.name: one.extent for one in declared if one.extent is not None}
         integers = self._integers(lambda name: up_to(known.get(name)))
         left = [
-            Demanded(*one, location) for one, location in self._found.items()
+            Demanded(*one, location, said=self._said.get(one, ""))
+            for one, location in self._found.items()
             if not integers.meets(one)
         ]  # fmt: skip
         return (*left, *self._wished)

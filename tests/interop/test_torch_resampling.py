@@ -166,6 +166,29 @@ def test_what_is_assumed_of_boundaries_is_printed() -> None:
     assert "in ascending order" in str(sg.verify(Bucket, timeout=None))
 
 
+class Hat(FUNCTION):
+    """The lesser distance to an end of the interval that a value lies in; no gradient of ends."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, ends: Any) -> Any:
+        i = torch.searchsorted(ends, x).clamp(1, ends.shape[0] - 1)
+        ctx.save_for_backward(x, ends, i)
+        return torch.minimum(x - ends[i - 1], ends[i] - x)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return torch.zeros_like(g), None
+
+
+def test_a_counterexample_has_its_boundaries_in_order() -> None:
+    report = sg.verify(Hat, "n", "k", timeout=None, suggest=False)
+    for name in ("x", "ends"):
+        found = report.inputs[name].counterexample
+        assert found is not None, str(report)
+        ends = found.inputs["ends"]
+        assert ends == sorted(ends)
+
+
 class Descending(FUNCTION):
     @staticmethod
     def forward(ctx: Any, x: Any) -> Any:

@@ -27,7 +27,7 @@ from symgrad.frontend.functions.arithmetic import (
     sub,
 )
 from symgrad.frontend.functions.casting import converted
-from symgrad.frontend.functions.comparisons import logical_and, logical_not, where
+from symgrad.frontend.functions.comparisons import logical_and, logical_not, logical_or, where
 from symgrad.frontend.functions.creation import arange
 from symgrad.frontend.functions.gathering import gather
 from symgrad.frontend.functions.joining import stack
@@ -37,11 +37,13 @@ from symgrad.frontend.functions.reductions import sum
 from symgrad.frontend.functions.sorting import sort
 from symgrad.frontend.lift import as_tensor, elementwise, is_number
 from symgrad.frontend.questions import questions
+from symgrad.frontend.session import current
 from symgrad.frontend.sizes import as_dim, as_size
 from symgrad.frontend.table import OperationCallError, operation
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import int32, int64
+from symgrad.ops.integers import truth
 
 Tensor = SymbolicTensor
 
@@ -81,6 +83,9 @@ def bucketize(
     return _counted(rows, as_tensor(input), right, out_int32)
 
 
+_IN_ORDER = "the boundaries among which values are placed are in ascending order"
+
+
 def _counted(rows: Tensor, values: Tensor, right: bool, out_int32: bool) -> Tensor:
     """NaN comes after all numbers."""
     _ascend(rows)
@@ -91,10 +96,14 @@ def _counted(rows: Tensor, values: Tensor, right: bool, out_int32: bool) -> Tens
 
 
 def _ascend(rows: Tensor) -> None:
-    """Raises UnsupportedOpError for constants that are not in order; others are assumed to be."""
-    known, values = questions(), known_values(rows.node)
-    if values is None and known is not None:
-        known.assume("the boundaries among which values are placed are in ascending order", here())
+    """Raises UnsupportedOpError for constants that are not in order; of others it is demanded."""
+    values = known_values(rows.node)
+    if values is None and questions() is not None:
+        places = arange(rows.shape[-1])
+        later = elementwise("ge", places.unsqueeze(-1), places)
+        ascend = elementwise("ge", rows.unsqueeze(-1), rows.unsqueeze(-2))
+        demand = truth(logical_or(logical_not(later), ascend).node)
+        current().demanded.note(demand, here(), _IN_ORDER)
     if values is not None and bool((np.diff(values) < 0).any()):
         raise UnsupportedOpError(
             "values are placed among boundaries that are not in ascending order", location=here()

@@ -164,7 +164,7 @@ def refute(subject: Subject, name: str, points: Sequence[Point]) -> Counterexamp
         found = _refuted(subject, name, points, subject.is_as_wished)
         if found is not None:
             return found
-    return _refuted(subject, name, points, lambda point: True)
+    return _refuted(subject, name, points, subject.is_as_demanded)
 
 
 def _refuted(
@@ -372,7 +372,7 @@ def simple_point(subject: Subject, sizes: Mapping[str, int], variant: int) -> Po
         for assumption in declared:
             values = impose(assumption, values, random)
         numerators[name] = np.asarray(values, dtype=np.int64)
-    return Point(sizes, numerators, drawn.integers)
+    return subject.sampler.in_order(Point(sizes, numerators, drawn.integers))
 
 
 def _simplified(subject: Subject, found: Counterexample) -> Counterexample:

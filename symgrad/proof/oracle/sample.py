@@ -274,6 +274,8 @@ class Sampler:
         """Elements of all inputs of a point together."""
         self.solved: dict[Hashable, tuple[list[Point], Iterator[Point]]] = {}
         """Points of null sets (``thresholds``), and what finds more of them."""
+        self.ascending: frozenset[str] = frozenset()
+        """Reals whose elements are in ascending order along their last axis."""
         self.admitted: Callable[[Node, Sequence[int], Mapping[str, int]], list[int]] | None = None
         """Which values of an integer input meet what is demanded of it; None for all."""
         self._met: dict[tuple[Hashable, ...], tuple[list[int], list[int]]] = {}
@@ -424,7 +426,7 @@ class Sampler:
             reals = [
                 self._reals(name, draws, style) for name, draws in zip(names, drawn, strict=True)
             ]
-            return Point(dict(sizes), dict(zip(names, reals, strict=True)), {})
+            return self.in_order(Point(dict(sizes), dict(zip(names, reals, strict=True)), {}))
         random = np.random.default_rng(start)
         numerators: dict[str, Array] = {}
         integers: dict[str, Array] = {}
@@ -437,7 +439,13 @@ class Sampler:
                 integers[name] = _truths(random, shape, style.true)
             else:
                 integers[name] = self._integers(random, node, shape, sizes, style)
-        return Point(dict(sizes), numerators, integers)
+        return self.in_order(Point(dict(sizes), numerators, integers))
+
+    def in_order(self, point: Point) -> Point:
+        """The point with those elements in order that are to ascend."""
+        values = point.numerators
+        sorted_ones = {name: np.sort(values[name], axis=-1) for name in self.ascending & {*values}}
+        return Point(point.sizes, {**values, **sorted_ones}, point.integers)
 
     def _draws(self, name: str, style: Style) -> tuple[int, bool]:
         """What is drawn for a real: a literal among so many, whether it is 0."""

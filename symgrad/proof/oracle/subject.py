@@ -20,9 +20,11 @@ from symgrad.budgets import KEPT_EVALUATIONS, MODE_CHOICES, OTHER_MODES, OTHER_S
 from symgrad.errors import SymgradError
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dtype import bool_
+from symgrad.ir.expr import OPPOSITE
 from symgrad.ir.function import Demanded, Relation, SizeCondition
-from symgrad.ir.graph import Graph, Node, Scalar
+from symgrad.ir.graph import Graph, Node, Scalar, ancestors
 from symgrad.ops.integers import Demand, labels
+from symgrad.ops.movement import bare
 from symgrad.proof.oracle.admitted import Admitted
 from symgrad.proof.oracle.numbers import DIGITS, Arithmetic, Array, Double, Precise
 from symgrad.proof.oracle.sample import MODES, Point, Sampler, Unsatisfiable
@@ -162,6 +164,7 @@ class Subject:
         self.demanded = tuple(demanded)
         if demanded:
             self.sampler.admitted = Admitted(one for one in demanded if not one.wished).of
+        self.sampler.ascending = frozenset(filter(None, map(_ascending, self.demanded)))
         for one in demanded:
             name, found = labels(Demand(one.node, one.low, one.high, one.apart)) or ("", None)
             use = self.sampler.uses.get(name)
@@ -516,6 +519,16 @@ def gradient_is_double(at: Evaluation) -> bool:
 def precisely() -> Any:
     """The working precision of every 60-digit evaluation, as a context."""
     return mpmath.workdps(DIGITS)
+
+
+def _ascending(demanded: Demanded) -> str:
+    """The input of floats whose elements are compared with one another; empty for other demands."""
+    for node in ancestors([demanded.node] if _is_truth(demanded) else []):
+        if node.op in OPPOSITE and node.rank > 1:
+            left, right = map(bare, node.args)
+            if left is right and left.op == "input" and left.rank and left.dtype.is_float:
+                return str(left.attributes["name"])
+    return ""
 
 
 def _is_truth(demanded: Demanded) -> bool:
