@@ -203,7 +203,7 @@ def for_guesses(
     ]  # fmt: skip
     wider = [f"Forward takes {chosen.wider} as well: backward fails there."] if chosen.wider else []
     inferred = " ".join(
-        [f"{chosen}{said} The verdict {worst}covers only these ranks.", *wider, *numbers]
+        [f"{chosen}{said} The verdict {worst}covers only these shapes.", *wider, *numbers]
     )  # fmt: skip
     return replace(
         report, inferred=inferred, guessed=chosen.text, beside=beside,
