@@ -89,6 +89,12 @@ def as_tensor(value: Any) -> SymbolicTensor:
     return value if isinstance(value, SymbolicTensor) else fresh(as_node(value))
 
 
+def setting(value: Any, dtype: DType) -> Any:
+    """A number as an op on tensors of ``dtype`` takes it: cut off at the point for integers."""
+    cut = is_number(value) and not dtype.is_float
+    return fresh(as_node(value, dtype)) if cut else value
+
+
 def number_node(session: Session, value: Any, dtype: DType | None = None) -> Node:
     """A plain number; without a dtype bools are bool, integers int64, floats the default."""
     plain = value.item() if isinstance(value, np.generic) else value

@@ -36,7 +36,7 @@ from symgrad.frontend.refusals import check, never_refused
 from symgrad.frontend.session import active, current
 from symgrad.ir import dim as dims
 from symgrad.ir.dim import Dim
-from symgrad.ir.dtype import DType
+from symgrad.ir.dtype import DType, float64
 from symgrad.ir.function import RELATIONS
 from symgrad.ir.graph import Node
 
@@ -525,8 +525,10 @@ class SymFloat(_Symbolic):
         self.args = args
 
     def node(self, dtype: DType) -> Node:
-        """It as a number of the graph in progress."""
+        """It as a number of the graph in progress; an integer is what is left before its point."""
         session = current()
+        if not (dtype.is_float or self.is_whole):
+            return session.cast(self.node(float64), dtype)
         operands = [
             arg.node(dtype) if isinstance(arg, _Symbolic) else session.constant(_plain(arg), dtype)
             for arg in self.args

@@ -880,6 +880,8 @@ class TensorNumber(ValuedNumber):
             return NotImplemented
         if self.tensor is not None and type(other) in (int, float):
             node = self.tensor.node
+            if type(other) is float and not node.dtype.is_float:
+                node = session.cast(node, float64)
             right = session.constant(other, node.dtype)
         elif isinstance(other, ValuedNumber) and self._known() is None:
             node, right = self.node(float64), other.node(float64)

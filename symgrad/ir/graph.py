@@ -11,6 +11,7 @@ Broadcasting is explicit: elementwise ops take arguments of one shape, ``expand`
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from symgrad import deadline
-from symgrad.errors import GraphError, Location
+from symgrad.errors import DTypeError, GraphError, Location
 from symgrad.ir import dtype as dtypes
 from symgrad.ir.dim import Dim, DimLike
 from symgrad.ir.dtype import DType
@@ -200,9 +201,16 @@ class Graph:
         return node
 
     def constant(self, value: Scalar, dtype: DType) -> Node:
-        """A number, of rank 0; in int8 and its like, reduced to their range."""
-        if dtype.wraps:
-            value = dtype.wrapped(int(value))
+        """A number, of rank 0, as the dtype holds it.
+
+        In integers it is cut off at the point, and reduced to the range of int8 and its like.
+        """
+        if dtype.is_integer:
+            if not math.isfinite(value):
+                raise DTypeError(f"{value} cannot be converted to {dtype}")
+            value = dtype.wrapped(int(value)) if dtype.wraps else int(value)
+        elif not dtype.is_float:
+            value = bool(value)
         return self.apply("constant", value=ConstantValue.of(value), dtype=dtype)
 
     def size(self, dim: DimLike, dtype: DType = dtypes.int64) -> Node:

@@ -20,7 +20,7 @@ from symgrad.frontend.functions.arithmetic import add, div, mul, neg, sub
 from symgrad.frontend.functions.comparisons import holds, logical_and, logical_or, where
 from symgrad.frontend.functions.mathematics import clamp
 from symgrad.frontend.functions.movement import axis_of
-from symgrad.frontend.lift import as_tensor, elementwise
+from symgrad.frontend.lift import as_tensor, elementwise, setting
 from symgrad.frontend.table import OperationCallError, OperationValueError, operation
 from symgrad.frontend.table import functions as sg
 from symgrad.frontend.tensor import SymbolicTensor, fresh
@@ -70,6 +70,7 @@ def Hardtanh(grad_y: Any, x: Each, min_val: Any = -1.0, max_val: Any = 1.0) -> A
 
 @own_backward(Hardtanh)
 def _hardtanh(input: Any, low: Any, high: Any) -> Tensor:
+    low, high = (setting(end, as_tensor(input).dtype) for end in (low, high))
     below = elementwise("le", input, low)
     return where(below, low, where(elementwise("ge", input, high), high, input))
 
@@ -157,6 +158,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
 
 def _threshold(input: Any, threshold: Any, value: Any) -> Tensor:
+    threshold, value = (setting(one, as_tensor(input).dtype) for one in (threshold, value))
     return where(elementwise("le", input, threshold), value, input)
 
 

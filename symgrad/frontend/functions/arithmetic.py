@@ -14,7 +14,14 @@ import numpy as np
 from symgrad.budgets import MOST_FACTORS
 from symgrad.errors import DTypeError
 from symgrad.frontend.caller import here
-from symgrad.frontend.lift import as_tensor, elementwise, is_operand, on_nodes, result_dtype
+from symgrad.frontend.lift import (
+    as_tensor,
+    elementwise,
+    is_operand,
+    on_nodes,
+    result_dtype,
+    setting,
+)
 from symgrad.frontend.session import current
 from symgrad.frontend.table import OperationCallError, marked_elementwise, operation
 from symgrad.frontend.tensor import SymbolicTensor
@@ -152,7 +159,8 @@ def _product_power(x: Any, count: int) -> Tensor:
 @operation("addcmul", inplace=True, elementwise=True)
 def addcmul(x: Tensor, y: Tensor, z: Tensor, *, value: Any = 1) -> Tensor:
     """``x + value * y * z``."""
-    return add(x, _scaled(mul(y, z), value))
+    product = mul(y, z)
+    return add(x, _scaled(product, setting(value, result_dtype((x, product)))))
 
 
 @operation("addcdiv", inplace=True, elementwise=True)

@@ -22,6 +22,7 @@ from symgrad.frontend.lift import (
     is_operand,
     on_nodes,
     result_dtype,
+    setting,
 )
 from symgrad.frontend.session import current
 from symgrad.frontend.table import FUNCTIONS, marked_elementwise, operation
@@ -216,5 +217,6 @@ def masked_fill(input: Any, mask: Tensor, value: Any) -> Tensor:
 @operation("heaviside", elementwise=True)
 def heaviside(input: Tensor, values: Tensor) -> Tensor:
     """0 below 0, 1 above, ``values`` at 0."""
-    step = where(elementwise("gt", input, 0), 1.0, 0.0)
+    one, zero = (setting(number, as_tensor(input).dtype) for number in (1.0, 0.0))
+    step = where(elementwise("gt", input, 0), one, zero)
     return where(elementwise("eq", input, 0), values, step)

@@ -7,6 +7,7 @@ ignored.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -184,6 +185,10 @@ def arange(
             raise refused("arange", name, "Number", value)
     whole = all(is_size(value) for value in (start, end, step))
     kind = as_dtype(dtype) if dtype is not None else (int64 if whole else current().dtype)
+    if kind == int64:  # torch cuts off its bounds, and counts then
+        start, end, step = (
+            int(one) if isinstance(one, float) else one for one in (start, end, step)
+        )
     length = _ramp_length(start, end, step)
     return fresh(_ramp(length, start, step, kind))
 
@@ -207,7 +212,7 @@ def _ramp_length(start: Any, end: Any, step: Any) -> Dim:
         length = -((as_dim(start) - as_dim(end)) // as_dim(step))
         return length if current().truth(length, ">=", 0) else Dim.of(0)
     if plain:
-        return Dim.of(max(0, -int((start - end) // step)))
+        return Dim.of(max(0, math.ceil((end - start) / step)))
     raise ShapeError(
         "arange cannot mix symbolic sizes and floats", location=here(),
         hint="use integers, and convert the result",

@@ -18,7 +18,14 @@ from symgrad.frontend.functions.scattering import added_up, from_the_end, put
 from symgrad.frontend.functions.selecting import added_at_column
 from symgrad.frontend.functions.sorting import gather_in_order, scatter_in_order
 from symgrad.frontend.kinds import refused
-from symgrad.frontend.lift import as_index, as_node, as_tensor, broadcast_shapes, is_number
+from symgrad.frontend.lift import (
+    as_index,
+    as_node,
+    as_tensor,
+    broadcast_shapes,
+    is_number,
+    setting,
+)
 from symgrad.frontend.session import current
 from symgrad.frontend.table import operation
 from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor, fresh
@@ -175,6 +182,7 @@ def index_select(input: Any, dim: int, index: Tensor) -> Tensor:
 @operation("index_add", inplace=True)
 def index_add(input: Any, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """``source``, slice by slice, added to the slices of an axis that ``index`` names."""
+    alpha = setting(alpha, as_tensor(input).dtype)
     if isinstance(index, SelectedTensor):
         key, found = _at(input, dim, index), fresh(as_tensor(input).node)
         by_column = added_at_column(found, axis_of(dim, found.ndim), index, mul(source, alpha))
