@@ -511,6 +511,14 @@ def assumed(text: str) -> None:
         known.assume(text, here())
 
 
+EACH_IS_STRIDED = "the layout of every tensor is strided"
+
+
+def none_is(kind: str) -> str:
+    """What is printed where a program asks for tensors of a kind that no trace has."""
+    return f"no tensor is {kind}"
+
+
 class GradFn:
     """What ``grad_fn`` of a tensor with a history is; whatever is asked of it is observed."""
 

@@ -35,7 +35,10 @@ from symgrad.frontend.compared import compared
 from symgrad.frontend.constants import is_computed_of_sizes, known_number, known_truth
 from symgrad.frontend.devices import Device, are_on
 from symgrad.frontend.questions import (
+    EACH_IS_STRIDED,
     GradFn,
+    assumed,
+    none_is,
     note_limit,
     observed,
     questions,
@@ -116,9 +119,6 @@ class SymbolicTensor(_Held):
     certain: tuple[Dim, ...] | None
     _cached: tuple[int, Node] | None
     __array_priority__ = 1000
-    is_sparse = False
-    is_quantized = False
-    layout = "strided"
 
     def __new__(cls, *args: Any, **kwargs: Any) -> SymbolicTensor:
         """An object of the class that the trace in progress asks for."""
@@ -440,6 +440,24 @@ class SymbolicTensor(_Held):
     def grad(self, value: Any) -> None:
         self.lasting(".grad of {} is set")
         own_names(self)["_grad"] = value
+
+    @property
+    def is_sparse(self) -> bool:
+        """Is it made of places and elements?  That none of the program's is, is printed."""
+        assumed(none_is("sparse"))
+        return False
+
+    @property
+    def is_quantized(self) -> bool:
+        """Does it hold integers for floats?  That none does is printed."""
+        assumed(none_is("quantized"))
+        return False
+
+    @property
+    def layout(self) -> Any:
+        """Where its elements lie: each at its strides, which is printed."""
+        assumed(EACH_IS_STRIDED)
+        return "strided"
 
     @property
     def is_cuda(self) -> bool:

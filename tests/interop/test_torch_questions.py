@@ -693,3 +693,19 @@ def test_what_is_wrong_anyway_is_not_said_to_depend_on_the_call() -> None:
     assert report.inputs["weight"].verdict == sg.PROVED
     (about,) = [one for one in report.protocol if one.name == "needs_input_grad variants agree"]
     assert about.verdict == sg.PROVED, str(report)
+
+
+KINDS = {
+    "x.is_sparse": "no tensor is sparse", "x.layout == torch.sparse_coo": "is strided",
+    "x.is_quantized": "no tensor is quantized", "x.is_mkldnn": "no tensor is of MKL-DNN",
+    "x.is_nested": "no tensor is nested", "x.is_meta": "on the CPU or on a GPU",
+    "x.is_sparse_csr": "no tensor is sparse",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("question", KINDS)
+def test_that_no_tensor_is_of_another_kind_is_printed(question: str, folder: Path) -> None:
+    report = sg.verify(
+        _loaded(PROGRAM.format(forward="pass", backward=f"not {question}"), folder), "n"
+    )
+    assert KINDS[question] in str(report)

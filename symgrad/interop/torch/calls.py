@@ -21,6 +21,7 @@ from symgrad.frontend.caller import here
 from symgrad.frontend.functions.casting import to
 from symgrad.frontend.questions import (
     CPU_OR_GPU,
+    none_is,
     note_limit,
     note_raised,
     observed,
@@ -256,10 +257,11 @@ def _method(func: Any, name: str) -> Callable[..., Any] | None:
 
 
 def _flag(name: str) -> bool:
-    """A flag that no tensor of a trace has; that of a device is printed."""
+    """A flag that no tensor of a trace has, which is printed."""
     known = questions()
-    if known is not None and name in _OF_DEVICES:
-        known.assume(CPU_OR_GPU, here())
+    if known is not None:
+        kind = name.removeprefix("is_").replace("mkldnn", "of MKL-DNN").replace("_csr", "")
+        known.assume(CPU_OR_GPU if name in _OF_DEVICES else none_is(kind), here())
     return False
 
 

@@ -25,7 +25,7 @@ from symgrad.frontend.caller import NOT_THE_PROGRAM, asked_by_symgrad, here, is_
 from symgrad.frontend.complexes import ComplexTensor
 from symgrad.frontend.functions.casting import detach, item
 from symgrad.frontend.lift import as_tensor
-from symgrad.frontend.questions import note_limit, note_raised
+from symgrad.frontend.questions import EACH_IS_STRIDED, assumed, note_limit, note_raised
 from symgrad.frontend.sizes import SymFloat, SymInt, computed
 from symgrad.frontend.sparse import SparseTensor
 from symgrad.frontend.tensor import FIELDS, Hidden, SymbolicTensor, own_names
@@ -87,6 +87,11 @@ _NARROW = {
     torch.float16: "HalfTensor", torch.bfloat16: "BFloat16Tensor", torch.float32: "FloatTensor",
 }  # fmt: skip
 """The classes of tensors of the dtypes that ours may be shown as."""
+
+
+def _layout(self: Any) -> Any:
+    assumed(EACH_IS_STRIDED)
+    return torch.strided
 
 
 def _dtype(self: Any) -> Any:
@@ -172,7 +177,7 @@ def _tensor_class(kind: type) -> type:
         "__new__": TorchTensor.__new__,
         "__torch_function__": TorchTensor.__dict__["__torch_function__"],
         "dtype": property(_dtype), "element_size": _element_size, "type": _type, "item": _item,
-        "layout": torch.strided,
+        "layout": property(_layout),
         "__hash__": kind.__hash__, "_python_dispatch": False, "_use_count": _uses,
         "__module__": "torch", "__annotations__": torch.Tensor.__annotations__,
         "data": property(detach, _exchange), "nbytes": property(_bytes),
@@ -221,7 +226,7 @@ def _complex_class() -> type:
         return complex_of(own)
 
     members: dict[str, Any] = {
-        "__new__": staticmethod(new), "dtype": property(dtype), "layout": torch.strided,
+        "__new__": staticmethod(new), "dtype": property(dtype), "layout": property(_layout),
         "__torch_function__": TorchTensor.__dict__["__torch_function__"],
         "__hash__": SymbolicTensor.__hash__, "_python_dispatch": False, "_use_count": _uses,
         "__module__": "torch", "__annotations__": torch.Tensor.__annotations__,
