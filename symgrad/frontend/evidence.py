@@ -501,6 +501,7 @@ def evidence_in(
     used.tensors |= {name for mask in used.tensors & {*used.masks} for name in used.masks[mask]}
     flags = dict.fromkeys(sorted(seen.asked - saved), "flag")
     used.tensors |= {one.name for one in named if is_stated_tensor(one)}
+    used.tensors |= _returned_whole(tree, {*names})
     known = _by_name(tree, names)
     unclear = _unclear(used.operands, named, known)
     saved |= seen.beside & unclear  # ctx.kept = label, probabilities
@@ -531,6 +532,16 @@ def evidence_in(
         may_be_none = own.get(name) == "optional"
         own[name] = "truth or none" if may_be_none else own.get(name, "truth")
     return {**with_axes, **plain, **indexed, **numbers, **flags, **own, **ranks, **texts}
+
+
+def _returned_whole(tree: ast.AST, names: set[str]) -> set[str]:
+    """The arguments that forward returns as they are, and nothing beside: outputs are tensors."""
+    return {
+        node.value.id for method in ast.iter_child_nodes(tree)
+        if getattr(method, "name", "") == "forward"
+        for node in ast.walk(method) if isinstance(node, ast.Return)
+        if isinstance(node.value, ast.Name) and node.value.id in names - {*_bound(method)}
+    }  # fmt: skip
 
 
 def _asked_attributes(test: ast.expr, attributes: Mapping[str, str]) -> set[str]:

@@ -1367,3 +1367,28 @@ def test_a_size_by_its_name_is_no_tensor() -> None:
     assert report.verdict == sg.PROVED, str(report)
     assert list(report.inputs) == ["x"]
     assert "output_size = 2" in str(report)
+
+
+class HandsOn(Function):
+    """What forward returns as it is has to be a tensor, whatever backward says of it."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, quantized: Any) -> Any:
+        return quantized
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g, None
+
+
+class Rebinds(HandsOn):
+    @staticmethod
+    def forward(ctx: Any, x: Any, alpha: Any) -> Any:
+        alpha = x * alpha
+        ctx.shape = alpha.shape
+        return alpha
+
+
+def test_what_forward_returns_as_it_is_is_a_tensor() -> None:
+    assert "any number" not in str(sg.verify(HandsOn, suggest=False))
+    assert "alpha (any number, without a gradient)" in str(sg.verify(Rebinds, suggest=False))

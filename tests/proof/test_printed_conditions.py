@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
 import symgrad as sg
+from symgrad.proof.words.relations import decimal
 from tests.suite.adversarial.program import class_of, class_text
 
 PROGRAMS = {
@@ -231,3 +234,12 @@ def test_no_condition_is_looked_for_where_a_gradient_is_left_out(slope: str, sai
     report = sg.verify(class_of("Judged", text, sg), "n m; n m")
     assert report.inputs["a"].verdict is sg.REFUTED
     assert any(one.kind == "found" for one in report.inputs["a"].conditions) is said
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(Fraction(repr(math.pi)), "3.141592653589793"), (Fraction(1, 8), "0.125"),
+     (Fraction(1, 3), "1/3"), (Fraction(10**20 + 1, 10**20), f"{10**20 + 1}/{10**20}")],
+)  # fmt: skip
+def test_a_number_is_printed_as_it_is_written(value: Fraction, text: str) -> None:
+    assert decimal(value) == text

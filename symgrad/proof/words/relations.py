@@ -170,9 +170,9 @@ def number(node: Node) -> Fraction | None:
 
 
 def decimal(value: Fraction) -> str:
-    """A number as it is written, if a dozen digits are enough."""
-    short = f"{float(value):.12g}"
-    return short if Fraction(short) == value else str(value)
+    """A number as it is written: of a dozen digits, or of a double such as ``math.pi``."""
+    texts = f"{float(value):.12g}", repr(float(value))
+    return next((text for text in texts if Fraction(text) == value), str(value))
 
 
 def spelled(node: Node, level: int = _SIDE) -> Said:
