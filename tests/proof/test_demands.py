@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -183,6 +185,23 @@ def test_places_inside_vmap_are_those_of_the_whole_batch(place: str, said: set[s
     report = judged(SQUARE, f"unused = {made}\n2 * g * x", "n m")
     assert report.verdict is sg.PROVED, str(report)
     assert {one.text for one in report.conditions if one.kind == "index"} == said
+
+
+def test_that_all_places_of_an_axis_lie_in_another_is_said_of_sizes() -> None:
+    class Picked(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, i: Any) -> Any:
+            ctx.save_for_backward(x, i)
+            return x[sg.arange(i.shape[0]), i]
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, i = ctx.saved_tensors
+            return sg.zeros_like(x).index_put((sg.arange(i.shape[0]), i), g, accumulate=True), None
+
+    report = sg.verify(Picked, "n m", "i64[k]", suggest=False)
+    assert report.verdict == sg.PROVED
+    assert [one.text for one in report.conditions] == ["0 <= i < m", "k <= n"]
 
 
 def test_an_element_of_places_is_one_of_them() -> None:

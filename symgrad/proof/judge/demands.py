@@ -30,6 +30,7 @@ from symgrad.ops.integers import (
     labels,
     moved,
     numbers_of,
+    ramp,
     size_of,
 )
 from symgrad.proof.judge.initialised import vanishes
@@ -334,6 +335,10 @@ def _of_numbers(demand: Demand, parts: Sequence[Demand]) -> Condition | None:
 
 def _condition(demand: Demand, parts: Sequence[Demand]) -> Condition:
     """What is printed of the ends that are not shown.  Raises NoSpelling."""
+    size, ends = ramp(demand.node), [(part.low, part.high) for part in parts]
+    if size is not None and demand.apart is None and all(low is None for low, _ in ends):
+        text = f"{size} <= {ends[0][1]}"
+        return Condition("index", text, code=text)
     said = spelled(moved(demand.node))
     if demand.apart is not None:
         code = f"{said.code} != {demand.apart}" if said.code else ""
