@@ -419,14 +419,41 @@ def numbers_the_last(function: AnyFunction) -> bool:
 
 
 def named_axes(function: AnyFunction) -> int:
-    """As many axes as forward and backward name by numbers, and in indices: ``sum((0, 2, 3))``."""
+    """As many axes as forward and backward name by numbers, and in indices: ``sum((0, 2, 3))``.
+
+    So are those that they compare the number of axes with: ``x.dim() == 4``.
+    """
     tree = syntax_of(function)
     found = [0]
     for node in ast.walk(tree):
         found += [axis + 1 for axis in _axes_in(node)]
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):
             found.append(len(node.slice.elts))
+        elif isinstance(node, ast.Compare):
+            found += _compared_with_axes([node.left, *node.comparators])
     return max(found)
+
+
+def _compared_with_axes(sides: Sequence[ast.expr]) -> list[int]:
+    """The numbers among what is compared, where a number of axes is: ``dim()``, ``ndim``."""
+    if not any(_counts_axes_of(side) for side in sides):
+        return []
+    literals = [one for side in sides for one in ast.walk(side) if isinstance(one, ast.Constant)]
+    return [one.value for one in literals if type(one.value) is int]
+
+
+def _counts_axes_of(node: ast.expr) -> bool:
+    if isinstance(node, ast.Attribute):
+        return node.attr == "ndim"
+    if not isinstance(node, ast.Call):
+        return False
+    called = _called(node)
+    if called != "len" or len(node.args) != 1:
+        return called in ("dim", "ndimension", "ndim")
+    (sized,) = node.args
+    if isinstance(sized, ast.Call):
+        return _called(sized) in ("size", "shape")
+    return getattr(sized, "attr", getattr(sized, "id", "")) == "shape"
 
 
 def _axes_in(node: ast.AST) -> Iterator[int]:

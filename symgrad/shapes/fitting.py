@@ -58,9 +58,14 @@ def near_shapes(search: Search, found: Trial) -> Request | None:
     else:
         other = _nearest(search, found) or _by_running(search, found)
     other = with_integers(search, other or found) or other or _with_mask(search, found)
-    if other is None:
+    if other is None or (_has_axes(found) and not _has_axes(other)):
         return None
     return replace(request_of(search, other), guess=with_presences(search, other, kept=True))
+
+
+def _has_axes(trial: Trial) -> bool:
+    """Has any tensor of floats one?  What is right for numbers alone is no program for tensors."""
+    return any(one.rank for one in trial.chosen if is_float(one))
 
 
 def _with_numbers(search: Search, found: Trial) -> Trial | None:

@@ -1141,3 +1141,42 @@ def test_a_value_whose_shapes_are_others_is_judged_for_these() -> None:
     report = sg.verify(ScaledWhileTraining)
     assert report.verdict == sg.REFUTED, str(report)
     assert "for training = True" in str(report)
+
+
+@pytest.mark.slow
+def test_what_is_right_for_numbers_alone_is_refuted() -> None:
+    class Summed(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.sum()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g
+
+    assert str(sg.verify(Summed).verdict) == "REFUTED"
+
+
+class _AtFour(sg.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return g * x.cos() * (2 if x.dim() == 4 else 1)
+
+
+class _AtFive(_AtFour):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return g * x.cos() * (2 if len(x.shape) == 5 else 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", [_AtFour, _AtFive])
+def test_the_number_of_axes_that_a_program_compares_with_is_judged(function: Any) -> None:
+    assert str(sg.verify(function).verdict) == "REFUTED"
