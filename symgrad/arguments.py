@@ -128,10 +128,11 @@ class _Others:
         )  # fmt: skip
 
     def _other_types(self, name: str, default: float) -> Iterator[int]:
-        """An integer in the place of a float, where the program asks which of the two it is."""
+        """Integers in the place of a float, where the program asks which of the two it is."""
         union = self.found.unions.get(name) if self.found.pieces else None
         if type(default) is float and union is not None and union.regions[0].typed:
-            yield round(default) or 1
+            first = round(default) or 1
+            yield from (first, first + 1, 10 * first, -first)
 
     @property
     def _any(self) -> set[str]:

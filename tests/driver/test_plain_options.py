@@ -403,7 +403,24 @@ def test_what_is_right_where_a_type_is_asked_is_proved_for_floats(asks: str) -> 
     report = sg.verify(Scale, "n")
     assert report.verdict == "PROVED"
     assert "for all float beta" in report.stated
-    assert any("for beta = 2 it is PROVED" in note for note in report.notes)
+    assert any("for beta = -2 or 2 or 3 or 20 it is PROVED" in note for note in report.notes)
+
+
+@pytest.mark.parametrize(
+    "factor", [abs, lambda k: 1 if k > 5 else k, lambda k: 2 * (k // 2)], ids=["sign", "5", "odd"]
+)
+def test_several_integers_are_judged_in_the_place_of_a_float(factor: Any) -> None:
+    class Scale(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, beta: float = 2.0) -> Any:
+            ctx.beta = beta
+            return x * beta
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * (factor(ctx.beta) if isinstance(ctx.beta, int) else ctx.beta), None
+
+    assert sg.verify(Scale, "n").verdict == "REFUTED"
 
 
 @pytest.mark.parametrize("asks", _OF_TYPE)
