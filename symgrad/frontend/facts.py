@@ -11,6 +11,7 @@ An equality that can be solved for a size replaces that size everywhere, so that
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import combinations
 from math import gcd
 
@@ -83,27 +84,11 @@ class SizeFacts:
 
     def _nonnegative(self, value: Dim) -> bool:
         """Is ``value >= 0`` for all sizes that fit the facts?  True only with a proof."""
-        facts = [fact for fact in self.nonnegative if fact.atoms & value.atoms]
-        sums = [Dim.of(0), *facts, *(fact * 2 for fact in facts)]
-        sums += [first + second for first, second in combinations(facts, 2)]
-        return any(value.at_least(known, least_size=self._least) for known in sums)
-
-    def _least(self, size: Size) -> int:
-        """The least value of a size that a fact ``size - c >= 0`` gives."""
-        bounds = [self.least]
-        for fact in self.nonnegative:
-            constant = (Dim.of(size) - fact).constant
-            if constant is not None:
-                bounds.append(constant)
-        return max(bounds)
+        return _is_nonnegative(value, self.nonnegative, self.least)
 
     def including_zero(self) -> SizeFacts:
         """What the same conditions say when sizes may be 0 as well."""
-        facts = SizeFacts(self.order, least=0)
-        for condition in self.conditions:
-            found = facts.assume(condition.left, condition.relation, condition.right)
-            facts = facts if found is None else found
-        return facts
+        return _including_zero(self.order, self.conditions)
 
     # -- the branches
 
@@ -201,6 +186,34 @@ class SizeFacts:
             if self._nonnegative(dim - self.least):
                 return ((name, dim),)
         return (solutions[0],) if solutions else None
+
+
+# the same is asked in each trace of a program, of which a verdict takes many
+
+
+@lru_cache(maxsize=4096)
+def _is_nonnegative(value: Dim, facts: tuple[Dim, ...], least: int) -> bool:
+    """Is ``value >= 0`` where all ``facts`` are and sizes are at least ``least``?"""
+
+    def least_of(size: Size) -> int:
+        """The least value of a size that a fact ``size - c >= 0`` gives."""
+        bounds = ((Dim.of(size) - fact).constant for fact in facts)
+        return max([least, *(bound for bound in bounds if bound is not None)])
+
+    near = [fact for fact in facts if fact.atoms & value.atoms]
+    sums = [Dim.of(0), *near, *(fact * 2 for fact in near)]
+    sums += [first + second for first, second in combinations(near, 2)]
+    return any(value.at_least(known, least_size=least_of) for known in sums)
+
+
+@lru_cache(maxsize=1024)
+def _including_zero(order: tuple[str, ...], conditions: tuple[SizeCondition, ...]) -> SizeFacts:
+    """The facts of these conditions where sizes may be 0; one that contradicts is left out."""
+    facts = SizeFacts(order, least=0)
+    for condition in conditions:
+        found = facts.assume(condition.left, condition.relation, condition.right)
+        facts = facts if found is None else found
+    return facts
 
 
 def _parity(value: Dim) -> bool:

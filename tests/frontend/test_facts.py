@@ -138,3 +138,26 @@ def test_many_answers_about_one_size_are_one_fact() -> None:
     assert facts.decide(Dim.size("n"), ">=", 300)
     assert facts.decide(Dim.size("n"), ">=", 301) is None
     assert len(facts.nonnegative) == 1
+
+
+@pytest.mark.parametrize("least", [0, 1])
+def test_what_was_asked_of_equal_facts_is_not_worked_out_again(
+    monkeypatch: pytest.MonkeyPatch, least: int
+) -> None:
+    def answers() -> list[bool | None]:
+        """Of facts that are made anew, as each trace makes them."""
+        facts = SizeFacts(NAMES, least=least).assume(N + 2 * M, ">=", K + 3)
+        assert facts is not None
+        zero = facts.including_zero()
+        return [one.decide(N * by, ">", K - M) for one in (facts, zero) for by in (1, 2, 3)]
+
+    first = answers()
+    monkeypatch.delattr(Dim, "at_least")
+    assert answers() == first
+
+
+def test_facts_that_differ_in_the_least_size_alone_are_apart() -> None:
+    for least in (0, 1, 2, 1, 0):
+        facts = SizeFacts(NAMES, least=least)
+        assert facts.decide(N, ">=", 1) is (True if least else None)
+        assert facts.decide(N + M, ">=", 4) is (True if least == 2 else None)
