@@ -52,6 +52,8 @@ def as_node(value: Any, dtype: DType | None = None) -> Node:
     elif isinstance(value, SymbolicTensor):
         node = value.node
     elif isinstance(value, (SymInt, SymFloat)):
+        if dtype is None and isinstance(value, SymFloat):
+            value.type_is_asked()
         return value.node(dtype or (int64 if value.is_whole else session.dtype))
     elif isinstance(value, (bool, int, float, np.number, np.bool_)):
         return number_node(session, value, dtype)

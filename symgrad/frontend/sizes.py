@@ -768,6 +768,8 @@ class ValuedNumber(SymFloat):
 
     def __getattr__(self, name: str) -> Any:
         kind = int if self.is_whole else float
+        if hasattr(int, name) != hasattr(float, name):
+            self.type_is_asked()
         if not hasattr(kind, name):
             raise AttributeError(f"'{kind.__name__}' object has no attribute {name!r}")
         return getattr(self.settle(), name)

@@ -369,9 +369,31 @@ _OF_TYPE: dict[str, Callable[[Any], bool]] = {
     "type": lambda beta: type(beta) is int,
     "type of another": lambda beta: type(2 * beta) is int,
 }
+_ASKED = {**_OF_TYPE, "attribute": lambda beta: hasattr(beta, "numerator")}
 
 
-@pytest.mark.parametrize("asks", _OF_TYPE)
+_OF_DTYPE: dict[str, Callable[[Any], bool]] = {
+    "tensor": lambda beta: sg.tensor(beta).dtype == sg.int64,
+    "full": lambda beta: sg.full((1,), beta).dtype == sg.int64,
+}
+
+
+@pytest.mark.parametrize("asks", _OF_DTYPE)
+def test_an_integer_is_judged_where_its_type_decides_a_dtype(asks: str) -> None:
+    class Scale(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, beta: float = 2.0) -> Any:
+            ctx.beta = beta
+            return x * beta
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return (g if _OF_DTYPE[asks](ctx.beta) else g * ctx.beta), None
+
+    assert sg.verify(Scale, "n").verdict == "REFUTED"
+
+
+@pytest.mark.parametrize("asks", _ASKED)
 def test_an_integer_in_the_place_of_a_float_is_judged_where_its_type_is_asked(asks: str) -> None:
     class Scale(sg.Function):
         @staticmethod
@@ -381,19 +403,19 @@ def test_an_integer_in_the_place_of_a_float_is_judged_where_its_type_is_asked(as
 
         @staticmethod
         def backward(ctx: Any, g: Any) -> Any:
-            return (g if _OF_TYPE[asks](ctx.beta) else g * ctx.beta), None
+            return (g if _ASKED[asks](ctx.beta) else g * ctx.beta), None
 
     report = sg.verify(Scale, "n")
     assert report.verdict == "REFUTED"
     assert "for beta = 2\n" in f"{report.stated}\n"
 
 
-@pytest.mark.parametrize("asks", _OF_TYPE)
+@pytest.mark.parametrize("asks", _ASKED)
 def test_what_is_right_where_a_type_is_asked_is_proved_for_floats(asks: str) -> None:
     class Scale(sg.Function):
         @staticmethod
         def forward(ctx: Any, x: Any, beta: float = 2.0) -> Any:
-            ctx.beta = float(beta) if _OF_TYPE[asks](beta) else beta
+            ctx.beta = float(beta) if _ASKED[asks](beta) else beta
             return x * beta
 
         @staticmethod

@@ -105,6 +105,8 @@ for _name, _value in (("zeros", 0), ("ones", 1), ("empty", 0)):
 @operation("full", method=False)
 def full(size: Any, fill_value: Any, *, dtype: Any = None, **ignored: Any) -> Tensor:
     """A tensor of one number."""
+    if dtype is None and isinstance(fill_value, SymFloat):
+        fill_value.type_is_asked()
     kind = as_dtype(dtype) if dtype is not None else result_dtype([fill_value])
     return filled(fill_value, shape_of((size,)), kind)
 
