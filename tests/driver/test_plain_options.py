@@ -369,7 +369,10 @@ _OF_TYPE: dict[str, Callable[[Any], bool]] = {
     "type": lambda beta: type(beta) is int,
     "type of another": lambda beta: type(2 * beta) is int,
 }
-_ASKED = {**_OF_TYPE, "attribute": lambda beta: hasattr(beta, "numerator")}
+_ASKED: dict[str, Callable[[Any], bool]] = {
+    **_OF_TYPE,
+    "attribute": lambda beta: hasattr(beta, "numerator"),
+}
 
 
 _OF_DTYPE: dict[str, Callable[[Any], bool]] = {
