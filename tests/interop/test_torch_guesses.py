@@ -1384,6 +1384,7 @@ class HandsOn(Function):
 class Rebinds(HandsOn):
     @staticmethod
     def forward(ctx: Any, x: Any, alpha: Any) -> Any:
+        ctx.alpha = alpha
         alpha = x * alpha
         ctx.shape = alpha.shape
         return alpha
