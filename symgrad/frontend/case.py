@@ -88,9 +88,8 @@ def trace_case(
         session.guest, session.cuts = request.cls.symgrad_guest, request.cls.symgrad_cuts
         session.questions.identity, session.questions.keeps = asks_identity, keeps
         session.questions.marked = marked
-        run = _Run(session, request, session.questions)
-        run.unchanged = unchanged.pop() if unchanged else None
-        return run
+        known = unchanged.pop() if unchanged else None
+        return _Run(session, request, session.questions, unchanged=known)
 
     def traced(between: Callable[[], None], restart: Callable[[], None]) -> FunctionCase:
         def once(chosen: Answers) -> FunctionCase:
@@ -101,8 +100,7 @@ def trace_case(
         joins = request.cls.symgrad_guest is not None
         return for_all_values(once, asked, joins=joins, rounds=request.rounds)
 
-    begun: list[Change] = []
-    unchanged: list[State] = []
+    begun, unchanged = list[Change](), list[State]()
     asks_identity, keeps, marked = False, False, frozenset[str]()
     with put_back(request.function) as state:
         if state is None:

@@ -83,7 +83,8 @@ SYMGRAD_INLINE {kind} symgrad_exp{f}({kind} x)
     n.bits <<= {form.digits};
     const {bits} step = ({bits})1 << {form.digits};
     const {bits} tiny = x < {number(form.subnormal)} ? ~({bits})0 : 0; /* all bits or none */
-    const symgrad_bits{f} grid = {{ .bits = (n.bits + step) & tiny }};
+    symgrad_bits{f} grid = n;
+    grid.bits = (n.bits + step) & tiny;
     e.value += grid.value;
     e.bits -= n.bits + (step & tiny);
     return x <= {number(form.largest)} ? e.value : x + ({kind})INFINITY;

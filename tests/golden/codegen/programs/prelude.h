@@ -296,7 +296,8 @@ SYMGRAD_INLINE float symgrad_expf(float x)
     n.bits <<= 23;
     const uint32_t step = (uint32_t)1 << 23;
     const uint32_t tiny = x < -87.33654f ? ~(uint32_t)0 : 0; /* all bits or none */
-    const symgrad_bitsf grid = { .bits = (n.bits + step) & tiny };
+    symgrad_bitsf grid = n;
+    grid.bits = (n.bits + step) & tiny;
     e.value += grid.value;
     e.bits -= n.bits + (step & tiny);
     return x <= 88.72283f ? e.value : x + (float)INFINITY;
@@ -330,7 +331,8 @@ SYMGRAD_INLINE double symgrad_exp(double x)
     n.bits <<= 52;
     const uint64_t step = (uint64_t)1 << 52;
     const uint64_t tiny = x < -708.3964185322641 ? ~(uint64_t)0 : 0; /* all bits or none */
-    const symgrad_bits grid = { .bits = (n.bits + step) & tiny };
+    symgrad_bits grid = n;
+    grid.bits = (n.bits + step) & tiny;
     e.value += grid.value;
     e.bits -= n.bits + (step & tiny);
     return x <= 709.782712893384 ? e.value : x + (double)INFINITY;
