@@ -224,11 +224,15 @@ def test_what_is_not_proved_at_the_default_may_be_elsewhere() -> None:
     assert "for alpha <= 0 it is PROVED" in found.notes
 
 
-def test_isinstance_answers_as_for_a_float() -> None:
+def test_isinstance_answers_as_for_a_float_and_an_integer_is_judged() -> None:
+    found = verdict(
+        scaled, lambda ctx, g: (g * (ctx.alpha if isinstance(ctx.alpha, (int, float)) else 7), None)
+    )
+    assert found.stated == "PROVED for all float alpha"
     found = verdict(
         scaled, lambda ctx, g: (g * (ctx.alpha if isinstance(ctx.alpha, float) else 7), None)
     )
-    assert found.stated == "PROVED for all real alpha"
+    assert found.stated == "REFUTED for alpha = 2"
 
 
 def test_an_integer_is_any_integer_until_it_is_used_as_one() -> None:
