@@ -80,7 +80,6 @@ def _text(form: Exponential) -> str:
 SYMGRAD_INLINE {kind} symgrad_exp{f}({kind} x)
 {{
 {_power(form, form.zero)}
-    n.bits <<= {form.digits};
     const {bits} step = ({bits})1 << {form.digits};
     const {bits} tiny = x < {number(form.subnormal)} ? ~({bits})0 : 0; /* all bits or none */
     symgrad_bits{f} grid = n;
@@ -99,7 +98,6 @@ def _sigmoid_text(form: Exponential) -> str:
 SYMGRAD_INLINE {kind} symgrad_power{f}({kind} x)
 {{
 {_power(form, float(math.ceil(form.subnormal)))}
-    n.bits <<= {form.digits};
     e.bits -= n.bits;
     return x <= {spelled(form)(form.largest)} ? e.value : x + ({kind})INFINITY;
 }}
@@ -124,7 +122,7 @@ SYMGRAD_INLINE {kind} symgrad_silu{f}({kind} x)
 
 
 def _power(form: Exponential, least: float) -> str:
-    """``e`` to the power of x, or of ``least`` if that is more, before n goes into its exponent."""
+    """``e`` to the power of x, or of ``least`` if that is more: e**r and n, in its place."""
     number, f, kind = spelled(form), form.suffix, form.kind
     first, *others = map(number, form.terms[::-1])
     horner = "\n".join(f"    e.value = symgrad_fused{f}(e.value, r, {one});" for one in others)
@@ -143,7 +141,8 @@ def _power(form: Exponential, least: float) -> str:
     const {kind} most = {one} + high;
     const {kind} rest = high - (most - {one}); /* exact */
     e.value = most + (rest + (r * r * e.value + minus_n * {low}));
-#endif"""
+#endif
+    n.bits <<= {form.digits};"""
 
 
 def _clamped(form: Exponential, least: float) -> str:

@@ -381,51 +381,38 @@ _OF_DTYPE: dict[str, Callable[[Any], bool]] = {
 }
 
 
+def scaled(ctx: Any, x: Any, beta: float = 2.0) -> Any:
+    ctx.beta = beta
+    return x * beta
+
+
+def of_scaled(factor: Callable[[Any], Any]) -> Forward:
+    return lambda ctx, g: (g * factor(ctx.beta), None)
+
+
+def one_where(asks: Callable[[Any], bool]) -> Forward:
+    return of_scaled(lambda beta: 1 if asks(beta) else beta)
+
+
 @pytest.mark.parametrize("asks", _OF_DTYPE)
 def test_an_integer_is_judged_where_its_type_decides_a_dtype(asks: str) -> None:
-    class Scale(sg.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any, beta: float = 2.0) -> Any:
-            ctx.beta = beta
-            return x * beta
-
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            return (g if _OF_DTYPE[asks](ctx.beta) else g * ctx.beta), None
-
-    assert sg.verify(Scale, "n").verdict == "REFUTED"
+    assert verdict(scaled, one_where(_OF_DTYPE[asks]), "n").verdict == "REFUTED"
 
 
 @pytest.mark.parametrize("asks", _ASKED)
 def test_an_integer_in_the_place_of_a_float_is_judged_where_its_type_is_asked(asks: str) -> None:
-    class Scale(sg.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any, beta: float = 2.0) -> Any:
-            ctx.beta = beta
-            return x * beta
-
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            return (g if _ASKED[asks](ctx.beta) else g * ctx.beta), None
-
-    report = sg.verify(Scale, "n")
+    report = verdict(scaled, one_where(_ASKED[asks]), "n")
     assert report.verdict == "REFUTED"
     assert "for beta = 2\n" in f"{report.stated}\n"
 
 
 @pytest.mark.parametrize("asks", _ASKED)
 def test_what_is_right_where_a_type_is_asked_is_proved_for_floats(asks: str) -> None:
-    class Scale(sg.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any, beta: float = 2.0) -> Any:
-            ctx.beta = float(beta) if _ASKED[asks](beta) else beta
-            return x * beta
+    def forward(ctx: Any, x: Any, beta: float = 2.0) -> Any:
+        ctx.beta = float(beta) if _ASKED[asks](beta) else beta
+        return x * beta
 
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            return g * ctx.beta, None
-
-    report = sg.verify(Scale, "n")
+    report = verdict(forward, of_scaled(lambda beta: beta), "n")
     assert report.verdict == "PROVED"
     assert "for all float beta" in report.stated
     assert any("for beta = -2 or 2 or 3 or 20 it is PROVED" in note for note in report.notes)
@@ -435,31 +422,19 @@ def test_what_is_right_where_a_type_is_asked_is_proved_for_floats(asks: str) -> 
     "factor", [abs, lambda k: 1 if k > 5 else k, lambda k: 2 * (k // 2)], ids=["sign", "5", "odd"]
 )
 def test_several_integers_are_judged_in_the_place_of_a_float(factor: Any) -> None:
-    class Scale(sg.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any, beta: float = 2.0) -> Any:
-            ctx.beta = beta
-            return x * beta
-
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            return g * (factor(ctx.beta) if isinstance(ctx.beta, int) else ctx.beta), None
-
-    assert sg.verify(Scale, "n").verdict == "REFUTED"
+    backward = of_scaled(lambda beta: factor(beta) if isinstance(beta, int) else beta)
+    assert verdict(scaled, backward, "n").verdict == "REFUTED"
 
 
 @pytest.mark.parametrize("asks", _OF_TYPE)
 def test_what_stands_for_any_number_is_a_tensor_where_its_type_is_asked(asks: str) -> None:
-    class Scale(sg.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any, beta: float) -> Any:
-            ctx.beta = beta
-            return x * beta
+    def forward(ctx: Any, x: Any, beta: float) -> Any:
+        return scaled(ctx, x, beta)
 
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            return (g if _OF_TYPE[asks](ctx.beta) else g * ctx.beta), None
-
-    report = sg.verify(Scale)
+    members = {
+        "forward": staticmethod(forward),
+        "backward": staticmethod(one_where(_OF_TYPE[asks])),
+    }
+    report = sg.verify(type("Op", (sg.Function,), members))
     assert report.verdict == "PROVED"
     assert "if beta is passed as a tensor" in str(report)

@@ -137,10 +137,9 @@ def bent(
     comparable = not isinstance(value, Node) or value.shape == node.shape
     if len(subject.everything.nodes) > BOUNDARY_NODES or not comparable:
         return True
-    even, apart = (
-        False,
-        others is not None
-        and all(not isinstance(its, Node) or its.shape == one.shape for one, its in others),
+    even = False
+    apart = others is not None and all(
+        not isinstance(its, Node) or its.shape == one.shape for one, its in others
     )
     for point in islice(points(subject, node, value), POINTS):
         with suppress(DomainError):
