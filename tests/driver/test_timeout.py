@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import threading
@@ -164,6 +165,42 @@ def test_what_took_the_time_is_named_and_not_what_is_stopped_next() -> None:
             with deadline.step(under_way), pytest.raises(deadline.TimeUp) as stopped:
                 deadline.check()
             assert str(stopped.value) == "the time limit of 1 s was reached while one part"
+
+
+@pytest.mark.parametrize("inner", ["none", "a part", "a limit", "a limit by another clock"])
+def test_the_clock_is_looked_at_again_only_where_a_limit_may_be_reached(
+    inner: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wall, ran, looks = [100.0], [5.0], list[float]()
+
+    def clock() -> float:
+        looks.append(ran[0])
+        return ran[0]
+
+    monkeypatch.setattr(time, "monotonic", lambda: wall[0])
+    monkeypatch.setattr(time, "thread_time", clock)
+    other = {
+        "none": contextlib.nullcontext(), "a part": deadline.part(0.75),
+        "a limit": deadline.limited(6, clock),
+        "a limit by another clock": deadline.limited(1, lambda: float(wall[0] >= 106)),
+    }[inner]  # fmt: skip
+    ends = {"none": 8.0, "a part": 6.0, "a limit": 6.0, "a limit by another clock": 1e9}[inner]
+    with deadline.limited(8, clock), other:
+        looks.clear()
+        stopped = 0.0
+        for _ in range(4000):  # the thread runs half of the time
+            wall[0] += 0.01
+            ran[0] += 0.005
+            try:
+                deadline.check()
+            except deadline.TimeUp:
+                stopped = wall[0]
+                break
+    if inner == "a limit by another clock":
+        assert stopped == pytest.approx(106)
+    else:
+        assert ran[0] - 5 == pytest.approx(ends, abs=0.006)
+        assert len(looks) < 40
 
 
 class Endless(sg.Function):
