@@ -220,9 +220,15 @@ def test_jacobian() -> None:
 # -- memory
 
 
+def by_arrays(op: Any) -> Any:
+    """The op, which makes an array of each tensor, as it does where addresses are not enough."""
+    op.kernels.direct.able = False
+    return op
+
+
 def test_memory_is_shared_both_ways(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Through the dispatcher kernels get the memory of the tensors, and tensors what they wrote."""
-    op = export.custom_op(compiled(Dot), name="symgrad_test::shared")
+    """As arrays, too, kernels get the memory of the tensors, and tensors what they wrote."""
+    op = by_arrays(export.custom_op(compiled(Dot), name="symgrad_test::shared"))
     runner = op.table.runners[0]
     seen: list[int] = []
     forward, backward = runner.forward, runner.backward
@@ -245,8 +251,10 @@ def test_memory_is_shared_both_ways(monkeypatch: pytest.MonkeyPatch) -> None:
     assert seen == [one.data_ptr() for one in (x, w, y, x, w, g, *grads)]
 
 
-def test_plain_calls_give_kernels_the_addresses_of_tensors() -> None:
-    op = export.custom_op(compiled(Dot), name="symgrad_test::direct")
+@pytest.mark.parametrize("call", ["plain", "dispatcher"])
+def test_kernels_get_the_addresses_of_tensors(call: str) -> None:
+    op = export.custom_op(compiled(Dot), name=f"symgrad_test::direct_{call}")
+    called = op if call == "plain" else op.overload
     seen: list[int] = []
 
     def spied(ready: Any) -> None:
@@ -260,36 +268,43 @@ def test_plain_calls_give_kernels_the_addresses_of_tensors() -> None:
         ready.call = spy
 
     x, w, g = matrix(3, 4, grad=True), matrix(4, 2, grad=True), matrix(3, 2)
-    torch.autograd.grad(op(x, w), (x, w), g)
+    torch.autograd.grad(called(x, w), (x, w), g)
     (plan,) = op.kernels.direct.plans.values()
-    (found,) = plan.backwards.values()
-    assert found is not None
+    (backward,) = op.kernels.direct.backwards.values()
     spied(plan.forward)
-    spied(found[0])
-    y = op(x, w)
+    spied(backward)
+    y = called(x, w)
     grads = torch.autograd.grad(y, (x, w), g)
     assert seen[:3] == [one.data_ptr() for one in (x, w, y)]
     assert seen[-2:] == [one.data_ptr() for one in grads]
     assert set(seen[3:-2]) == {one.data_ptr() for one in (x, w, g)}
 
 
-def test_plain_calls_and_the_dispatcher_agree() -> None:
+def test_addresses_and_arrays_agree() -> None:
     """Whatever the layout, the shape, and the cotangent, in turn and again."""
     wide = matrix(8, 12)
     views = [wide[:3, :4], wide[::2, ::3], wide.t()[4:8, :4], wide[0, :1].expand(3, 4),
              torch.as_strided(wide, (3, 4), (1, 1)), wide[2:2, 1:5], wide[3:5, 2:6]]  # fmt: skip
     for function, rest in ((Dot, (matrix(4, 2),)), (Weighted, (0.5, 3)), (Greatest, ())):
         op = exported(function)
+        arrays = by_arrays(
+            export.custom_op(
+                compiled(function), compiled(function, "f64"), name=f"{op.name}_by_arrays"
+            )
+        )
         for view in (*views, *views):
             x = view.detach().requires_grad_()
-            outputs = [call(x, *rest) for call in (op, op.overload)]
-            one, other = (o if isinstance(o, tuple) else (o,) for o in outputs)
-            torch.testing.assert_close(one, other, rtol=0, atol=0)
+            outputs = [call(x, *rest) for call in (op, op.overload, arrays)]
+            one, *others = (o if isinstance(o, tuple) else (o,) for o in outputs)
             cotangents = [torch.ones(()).expand(one[0].shape), matrix(*one[0].shape),
                           matrix(*one[0].shape[::-1]).t()]  # fmt: skip
-            for g in cotangents:
-                found = [torch.autograd.grad(y[0], x, g, retain_graph=True) for y in (one, other)]
-                torch.testing.assert_close(*found, rtol=0, atol=0)
+            for other in others:
+                torch.testing.assert_close(one, other, rtol=0, atol=0)
+                for g in cotangents:
+                    found = [
+                        torch.autograd.grad(y[0], x, g, retain_graph=True) for y in (one, other)
+                    ]
+                    torch.testing.assert_close(*found, rtol=0, atol=0)
 
 
 class Seen(torch.Tensor):  # type: ignore[name-defined]
@@ -393,7 +408,7 @@ def test_a_negative_bit_is_resolved() -> None:
 
 
 def test_only_the_gradients_that_are_needed_are_computed() -> None:
-    op = export.custom_op(compiled(Dot), name="symgrad_test::masks")
+    op = by_arrays(export.custom_op(compiled(Dot), name="symgrad_test::masks"))
     asked: list[Any] = []
     backward = op.table.runners[0].backward
 
