@@ -42,7 +42,7 @@ class Atom(metaclass=_Once):
         """Its value, ``lookup`` giving those of sizes, axes and elements."""
         return lookup(self)
 
-    @property
+    @cached_property
     def atoms(self) -> frozenset[Atom]:
         """Itself and the atoms inside it."""
         return frozenset((self,))

@@ -261,17 +261,30 @@ class Dim:
 
     def substitute(self, mapping: Mapping[Atom, Dim]) -> Dim:
         """Replace atoms, all at once."""
+        return self.replaced(mapping, _substitute)
+
+    def replaced(
+        self, mapping: Mapping[Atom, Dim], inside: Callable[[Atom, Mapping[Atom, Dim]], Dim]
+    ) -> Dim:
+        """The same; ``inside``: an atom with others put for those inside it."""
         if not mapping or self.atoms.isdisjoint(mapping):
             return self
-        total = Dim({})
+        total: dict[Monomial, int] = {}
         for monomial, value in self.terms:
-            product = Dim.of(value)
+            kept: list[tuple[Atom, int]] = []
+            product = None
             for atom, power in monomial:
-                replaced = _substitute(atom, mapping)
+                if atom.atoms.isdisjoint(mapping):
+                    kept.append((atom, power))
+                    continue
+                one = mapping[atom] if atom in mapping else inside(atom, mapping)
                 for _ in range(power):
-                    product = product * replaced
-            total = total + product
-        return total
+                    product = one if product is None else product * one
+            rest = tuple(kept)
+            for own, factor in _ONE if product is None else product.terms:
+                made = multiply(rest, own)
+                total[made] = total.get(made, 0) + value * factor
+        return Dim(total)
 
     # -- text
 
@@ -321,6 +334,9 @@ class Dim:
         if self.constant is not None:
             return self.constant != 0
         raise TypeError(f"the truth value of the symbolic size {self} is not known")
+
+
+_ONE: tuple[tuple[Monomial, int], ...] = (((), 1),)
 
 
 def _parted(
@@ -389,8 +405,6 @@ def _divided(dim: Dim, divisor: int) -> Terms:
 
 def _substitute(atom: Atom, mapping: Mapping[Atom, Dim]) -> Dim:
     """An atom with others put for those inside it."""
-    if atom in mapping:
-        return mapping[atom]
     if isinstance(atom, Element):
         indices = tuple(index.substitute(mapping) for index in atom.indices)
         return Dim.of(Element(atom.tensor, indices))

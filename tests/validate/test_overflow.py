@@ -10,12 +10,15 @@ from itertools import product
 
 import pytest
 
+import symgrad as sg
+from symgrad.codegen.calls import SizeNames
+from symgrad.frontend.trace import trace
 from symgrad.ir.atoms import Atom, Size
 from symgrad.ir.dim import Axis, Dim, Element
 from symgrad.ir.dtype import float32, int64
 from symgrad.ir.graph import Graph
 from symgrad.ir.types import TensorType
-from symgrad.kernels import KernelPlan
+from symgrad.kernels import KernelPlan, plan
 from symgrad.validate.symbolic import overflow
 from symgrad.validate.symbolic.integers import TRIPS, Integers, least, quotient
 from symgrad.validate.symbolic.kernel import validate
@@ -90,6 +93,36 @@ def test_what_sizes_less_a_number_bound_fits(kind: str, monkeypatch: pytest.Monk
             if sizes["n"] > 2:
                 assert max(numbers(factor * whole, sizes)) <= 127, (factor, sizes)
     assert shown > 1
+
+
+@pytest.mark.parametrize("off", [0, 1, -1])
+def test_a_remainder_by_a_sum_is_small_whatever_it_is_multiplied_by(
+    off: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``row - (row // d)*d`` where another multiple of the quotient stands beside it.
+
+    ``off``: by how much the multiple is wrong, so that it is no remainder.
+    """
+    in_8_bits(monkeypatch)
+    row, divisor = Dim.of(Axis("row", M * (N - 2))), N - 2
+    whole = quotient(row, divisor)
+    rest = K * (row - (divisor + off) * whole)
+    shown = 0
+    for factor in range(1, 16):
+        integers, limits = Integers(), Limits(())
+        limits.grant(M * (N - 2), K * (N - 2), K * M)
+        reach = Reach(integers, Values(integers), limits)
+        value = factor * (rest + K * whole)
+        reach.computed(value, 1)
+        try:
+            reach.settle()
+        except NotShown:
+            continue
+        shown += 1
+        for sizes in admitted(limits.stated, 2):
+            if sizes["n"] > 2 and max(1, sizes["k"]) * max(sizes["n"] - 2, sizes["m"]) < 8:
+                assert max((*numbers(value, sizes), 0), key=abs) <= 127, (factor, sizes)
+    assert shown or off
 
 
 def in_8_bits(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,6 +236,22 @@ def test_kernels_of_one_array_have_no_limits(name: str) -> None:
 def test_a_product_of_matrices_is_for_all_sizes() -> None:
     outcome = validate(*emitted(KernelPlan("k_linear", programs.linear())))
     assert outcome.validated
+    assert outcome.limits == ()
+
+
+class Convolution(sg.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        return sg.conv2d(x, weight)
+
+
+def test_rows_of_a_convolution_of_any_batch_are_for_all_sizes() -> None:
+    op = plan(trace(Convolution, "b 2 n m", "2 2 3 1"))
+    (case,) = op.cases
+    conditions = (*case.case.conditions, *case.case.requires)
+    *_, of_weight = op.kernels
+    outcome = validate(*emitted(of_weight, SizeNames(op.sizes)), conditions)
+    assert outcome.validated, outcome.reason
     assert outcome.limits == ()
 
 

@@ -489,22 +489,10 @@ def whole_part(rest: Dim, step: Dim) -> Dim:
 
 def put(dim: Dim, mapping: Mapping[Any, Dim]) -> Dim:
     """``dim`` with atoms replaced, all at once; quotients and minima are built as above."""
-    if not mapping or dim.atoms.isdisjoint(mapping):
-        return dim
-    total = Dim.of(0)
-    for monomial, value in dim.terms:
-        product = Dim.of(value)
-        for atom, power in monomial:
-            one = _put(atom, mapping)
-            for _ in range(power):
-                product = product * one
-        total = total + product
-    return total
+    return dim.replaced(mapping, _put)
 
 
 def _put(atom: Atom, mapping: Mapping[Any, Dim]) -> Dim:
-    if atom in mapping:
-        return mapping[atom]
     if isinstance(atom, Element):
         return Dim.of(Element(atom.tensor, tuple(put(one, mapping) for one in atom.indices)))
     if isinstance(atom, Derived):

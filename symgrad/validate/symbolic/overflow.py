@@ -451,10 +451,14 @@ def _bits(way: Bound, needed: Sequence[Monomial], least: int) -> dict[Monomial, 
 
 def _factors(slope: Dim, ratio: Dim) -> Iterator[Dim]:
     """What a remainder may be multiplied by, where its quotient is multiplied by a slope."""
-    for part in (-slope, *(Dim({monomial: -factor}) for monomial, factor in slope.terms)):
-        times = part.exact_quotient(ratio)
-        if times is not None and len(times.terms) == 1:
-            yield times
+    pairs = product(slope.terms, ratio.terms)
+    found = (
+        (divide(whole, part), -factor, times) for (whole, factor), (part, times) in pairs
+    )  # fmt: skip
+    yield from dict.fromkeys(
+        Dim({rest: factor // times})
+        for rest, factor, times in found if rest is not None and factor % times == 0
+    )  # fmt: skip
 
 
 def _lesser(fact: Dim, atom: Atom) -> Iterator[tuple[Monomial, Dim, int]]:
