@@ -218,7 +218,7 @@ class _Others:
                 sizes = as_multiples(specs, error)
                 elsewhere = isinstance(error, (OperationError, ShapeError))
                 if (sizes or elsewhere) and request.guess is not None and request.guess.again:
-                    found = request.guess.again(request.function, values)
+                    found = request.guess.again(request.function, values, ())
                     return as_unstated(found, values, self.request)
                 if not sizes:
                     raise

@@ -50,7 +50,7 @@ from symgrad.frames import in_one_piece
 from symgrad.frontend.anyrank.judge import missing_axes, rank_dependence
 from symgrad.frontend.anyrank.serving import serving, typical_rank
 from symgrad.frontend.anyrank.session import Observation
-from symgrad.frontend.branches import branches
+from symgrad.frontend.branches import branches, is_of_shapes
 from symgrad.frontend.calls import asks_nothing, leaving_out, other_calls
 from symgrad.frontend.evidence import AnyFunction
 from symgrad.frontend.forward_mode import JvpError, failure, has_jvp, pushing
@@ -262,7 +262,8 @@ def _for_answers(request: Request, suggest: bool) -> Report:
         branch, found = next(judged)
         if not branch.text and not isinstance(found, SymgradError):
             return found
-        report = for_answers(chain([(branch, found)], judged))
+        every = chain([(branch, found)], judged)
+        report = for_answers(every, lambda error: is_of_shapes(request, error))
         if len(changes_of(request.function)) == known:
             break  # what calls with some numbers change, calls with others may depend on
     with used(False):

@@ -1,17 +1,18 @@
 """What a program is under each answer to what it asks of plain numbers.
 
 In: a request, and what is to be done with it.  Out: what is done, for values of the numbers for
-which the program takes one way each; together these are all values.
+which the program takes one way each; together these are all values.  Where inferred shapes do not
+fit one of the ways, it has shapes of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 from symgrad.budgets import MOST_ANSWERS
-from symgrad.errors import ControlFlowError, SymgradError, is_limit
+from symgrad.errors import ControlFlowError, ShapeError, SpecError, SymgradError, is_limit
 from symgrad.frontend.evidence import AnyFunction
 from symgrad.frontend.plain import in_all
 from symgrad.frontend.request import Request
@@ -40,10 +41,10 @@ def branches(
     An error is what forward raises for these values.  Raises ControlFlowError where it asks too
     often, and whatever says nothing of the program.
     """
-    todo = [(request, dict[str, None]())]
+    todo = [(request, dict[str, None](), False)]
     asked = 1
     while todo:
-        one, names = todo.pop()
+        one, names, moved = todo.pop()
         where = _branch(request, one, names)
         try:
             yield where, judge(one)
@@ -59,11 +60,15 @@ def branches(
                     hint=f'give it a value, static={{"{asks.name}": 1.0}}',
                 ) from None  # fmt: skip
             known = {**names, asks.name: None}
-            todo += [(_narrowed(one, asks, holds), known) for holds in (True, False)]
+            todo += [(_narrowed(one, asks, holds), known, moved) for holds in (True, False)]
         except SymgradError as error:
             if not names or is_limit(error):
                 raise
-            yield where, error
+            other = None if moved else _elsewhere(one, names, error)
+            if other is None:
+                yield where, error
+            else:
+                todo.append((other, names, True))
 
 
 def _branch(request: Request, one: Request, names: Collection[str]) -> Branch:
@@ -88,10 +93,32 @@ def _narrowed(request: Request, asks: Threshold, holds: bool) -> Request:
     def near() -> Request | None:
         return known.fitting and _narrowed(known.fitting, asks, holds)
 
-    def again(function: AnyFunction, values: Mapping[str, Any]) -> Request:
+    def again(
+        function: AnyFunction, values: Mapping[str, Any], facts: Sequence[Assumption]
+    ) -> Request:
         assert known is not None
         assert known.again is not None
-        return _narrowed(known.again(function, values), asks, holds)
+        return known.again(function, values, asks.fact(holds, facts))
 
     guess = replace(found.guess, near=near, again=known.again and again)
     return replace(found, guess=guess)
+
+
+def is_of_shapes(request: Request, error: SymgradError) -> bool:
+    """May it be the fault of inferred shapes that forward does not accept a call?"""
+    return request.guess is not None and isinstance(error, ShapeError)
+
+
+def _elsewhere(request: Request, names: Collection[str], error: SymgradError) -> Request | None:
+    """The same at shapes that are inferred for these answers alone; None where there are none."""
+    if not is_of_shapes(request, error):
+        return None
+    assert request.guess is not None
+    if request.guess.again is None:
+        return None
+    try:
+        found = request.guess.again(request.function, {}, ())
+    except SpecError:
+        return None
+    symbols = {one.name for one in found.assumptions if one.kind == "interval"}
+    return found if symbols >= set(names) else None

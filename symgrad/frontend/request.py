@@ -104,7 +104,7 @@ class Request:
         """The same asked of another Function.  Raises SpecError where no shapes are found."""
         if self.guess is None or self.guess.again is None:
             return replace(self, function=function)
-        return replace(self.guess.again(function, {}), audit=self.audit)
+        return replace(self.guess.again(function, {}, ()), audit=self.audit)
 
     def assuming(self, facts: Sequence[Assumption]) -> Request:
         """The same, and for all shapes, under more facts."""
@@ -353,7 +353,8 @@ class Guess:
     ``place``: the shapes, without plain values; at other values, those that belong to them at the
     first ones.  ``combined``: other plain values together, or one at other shapes.  ``void``:
     places, with values that forward refuses there, as texts in the order of ``values``.
-    ``again``: infers the shapes of another Function, or for more plain values, in the same way.
+    ``again``: infers the shapes of another Function, or for more plain values, or under more facts
+    about plain numbers, in the same way.
     ``unread``: which integers forward takes as a mask as well, where that is not traced; in words.
     ``passed``: the arguments with a default without which backward fails.
     """
@@ -379,7 +380,7 @@ class Guess:
     combined: bool = False
     void: frozenset[tuple[str, tuple[str, ...]]] = frozenset()
     resized: Callable[[], Iterator[Request]] | None = None
-    again: Callable[[AnyFunction, Mapping[str, Any]], Request] | None = None
+    again: Callable[[AnyFunction, Mapping[str, Any], Sequence[Assumption]], Request] | None = None
     unread: Callable[[], str] | None = None
     passed: tuple[str, ...] = ()
 

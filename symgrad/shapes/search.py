@@ -13,7 +13,7 @@ What forward and backward accept beside the cheapest shapes, with other ranks, i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -23,6 +23,7 @@ from symgrad.frontend.evidence import AnyFunction, counts_axes
 from symgrad.frontend.opened import with_lists_opened
 from symgrad.frontend.plain import as_unstated
 from symgrad.frontend.request import Request, check_stated
+from symgrad.ir.assume import Assumption
 from symgrad.shapes.beside import as_integers, with_more_passed, with_one_more, with_tensors
 from symgrad.shapes.by_running import run_shapes
 from symgrad.shapes.fitting import (
@@ -49,21 +50,23 @@ from symgrad.shapes.values import at_other_values, refuse_values, values_togethe
 
 
 def find(
-    function: AnyFunction, static: Mapping[str, Any], assume: Mapping[str, str], order: int = 1
-) -> Request:
+    function: AnyFunction, static: Mapping[str, Any], assume: Mapping[str, str], order: int = 1,
+    facts: Sequence[Assumption] = (),
+) -> Request:  # fmt: skip
     """The cheapest shapes with which forward, and if possible backward, can be traced.
 
     Its ``guess`` holds the same with other ranks, as far as forward and backward accept them, with
-    tensors for plain defaults, and with optional tensors given and absent.  Raises SpecError,
-    which lists what was tried, where there are none.
+    tensors for plain defaults, and with optional tensors given and absent.  ``facts``: more of what
+    is assumed of plain numbers that are symbols.  Raises SpecError, which lists what was tried,
+    where there are none.
     """
     function = with_lists_opened(function, static)
     check_stated(function, static, assume, order)
-    found = _best(Search(function, static, assume, order))
+    found = _best(Search(function, static, assume, order, facts))
     assert found.guess is not None
 
-    def again(other: AnyFunction, values: Mapping[str, Any] | None = None) -> Request:
-        return find(other, {**static, **(values or {})}, assume, order)
+    def again(other: AnyFunction, values: Mapping[str, Any], more: Sequence[Assumption]) -> Request:
+        return find(other, {**static, **values}, assume, order, (*facts, *more))
 
     return replace(found, guess=replace(found.guess, again=again))
 

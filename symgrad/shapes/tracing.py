@@ -31,6 +31,7 @@ from symgrad.frontend.state import changes_of
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.frontend.trace import trace_request
 from symgrad.frontend.unsupported import MissingOperationError
+from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Dim
 from symgrad.ir.function import FunctionGraphs
 from symgrad.plain_values import described
@@ -74,13 +75,13 @@ class Search:
 
     def __init__(
         self, function: AnyFunction, static: Mapping[str, Any], assume: Mapping[str, str],
-        order: int,
+        order: int, facts: Sequence[Assumption] = (),
     ) -> None:  # fmt: skip
         self.function = function
-        self.static, self.assume, self.order = static, assume, order
+        self.static, self.assume, self.order, self.facts = static, assume, order, facts
         self.guest = class_of(function).symgrad_guest
-        facts = {**declared(class_of(function)), **assume}
-        self.square = frozenset(name for name, fact in facts.items() if "symmetric" in fact)
+        known = {**declared(class_of(function)), **assume}
+        self.square = frozenset(name for name, fact in known.items() if "symmetric" in fact)
         self.unknowns: list[Unknown] = list(unknowns(function, static))
         self.settings = settings_of(function)
         """What is known of arguments that hold settings."""
@@ -132,7 +133,10 @@ class Search:
             own = "constant, number" if one.constant else self._held(name, one)
             if own:
                 assume[name] = ", ".join(filter(None, [own, assume.get(name)]))
-        return bind(self.function, specs, static, assume, self.order)
+        found = bind(self.function, specs, static, assume, self.order)
+        symbols = {unknown.name for unknown, one in self.rows(trial) if one.constant}
+        facts = (one for one in self.facts if one.name in symbols)
+        return replace(found, assumptions=(*found.assumptions, *facts))
 
     def _held(self, name: str, one: Candidate) -> str:
         """What is assumed of running statistics: no gradient of these is wanted."""

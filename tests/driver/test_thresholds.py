@@ -168,6 +168,48 @@ def judged(function: type[sg.Function], **how: Any) -> Report:
     return sg.verify(function, "n m", **how)
 
 
+class Skipping(sg.Function):
+    """On one side nothing meets the scale: only the other one says which shape it has."""
+
+    factor = 1.0
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, scale: Any, bits: float) -> Any:
+        ctx.bits = bits
+        if bits >= 16:
+            return x + 0
+        ctx.save_for_backward(x, scale)
+        return x * scale * bits
+
+    @classmethod
+    def backward(cls, ctx: Any, grad: Any) -> Any:
+        if ctx.bits >= 16:
+            return grad, None, None
+        x, scale = ctx.saved_tensors
+        return grad * scale * ctx.bits * cls.factor, grad * x * ctx.bits, None
+
+
+class SkippingWrong(Skipping):
+    """Wrong at the shapes that the other side does not need."""
+
+    factor = 7.0
+
+
+class Clashing(sg.Function):
+    """No shapes at all fit one side."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, bits: float) -> Any:
+        ctx.bits = bits
+        if bits >= 16:
+            return x * 2
+        return sg.cat([x, x], dim=0) + sg.cat([x, x, x], dim=0)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return grad * 2, None
+
+
 def test_both_sides_are_proved_and_printed() -> None:
     report = judged(Floored)
     assert report.verdict == "PROVED", str(report)
@@ -208,6 +250,23 @@ def test_what_forward_refuses_is_a_condition() -> None:
         "scale > 0 (forward does not accept other values)"
     ]
     assert any("scale must be positive" in one for one in report.notes)
+
+
+def test_a_side_has_shapes_of_its_own() -> None:
+    report = sg.verify(Skipping)
+    assert report.verdict == "PROVED"
+    text = str(report)
+    assert "does not accept" not in text
+    assert "scale[n, m], bits (any number" in text  # of the side that uses it
+    report = sg.verify(SkippingWrong)
+    assert report.verdict == "REFUTED"
+    assert report.inputs["x"].counterexample is not None
+
+
+def test_a_side_without_shapes_is_not_left_out() -> None:
+    report = sg.verify(Clashing)
+    assert report.verdict == "UNDECIDED"
+    assert "where bits < 16:" in " ".join(str(report).split())
 
 
 def test_a_stated_fact_answers() -> None:

@@ -22,6 +22,7 @@ from symgrad.proof.report.records import Condition, Finding, InputReport, Report
 from symgrad.proof.report.verdict import FAILED, Verdict
 
 JUDGED = "judged with every optional tensor given or absent"
+EVERY_VALUE = "judged for every value of plain numbers, at shapes that were found"
 
 
 def worst_inputs(reports: Mapping[str, Report]) -> dict[str, InputReport]:
@@ -592,24 +593,28 @@ class Branch(Protocol):
 B = TypeVar("B", bound=Branch)
 
 
-def for_answers(every: Iterable[tuple[B, Report | SymgradError]]) -> Report:
+def for_answers(
+    every: Iterable[tuple[B, Report | SymgradError]], unjudged: Callable[[SymgradError], bool]
+) -> Report:
     """One report of those for the answers to what a program asks of plain numbers.
 
     The values of the numbers are all values together; after what is REFUTED no more are judged.  An
-    error is why forward does not accept some; raises it where it accepts none.  What declares a
-    surrogate is left out: it was proved for some values alone.
+    error is why forward does not accept some, or was not judged for them, as ``unjudged`` says;
+    raises it where it accepts none.  What declares a surrogate is left out: it was proved for some
+    values alone.
     """
     reports: dict[str, Report] = {}
     refused: dict[str, SymgradError] = {}
+    missing: dict[str, SymgradError] = {}
     for branch, found in every:
         if isinstance(found, SymgradError):
-            refused[branch.text] = found
+            (missing if unjudged(found) else refused)[branch.text] = found
             continue
         reports[branch.text] = _as_stated(found, branch)
         if found.verdict is Verdict.REFUTED:
             break
     if not reports:
-        raise next(iter(refused.values()))
+        raise next(iter([*refused.values(), *missing.values()]))
     by_words = {f"where {where}": report for where, report in reports.items()}
     inputs = worst_inputs(by_words)
     for name, one in inputs.items():
@@ -628,8 +633,16 @@ def for_answers(every: Iterable[tuple[B, Report | SymgradError]]) -> Report:
     shapes = [one.inferred for one in reports.values()]
     notes = [note for one in reports.values() for note in one.notes if note not in shapes]
     said = [f"forward does not accept {where}: {one.what}" for where, one in refused.items()]
+    said += [
+        f"where {where}: {one.inferred}" for where, one in reports.items()
+        if one.guessed != base.guessed
+    ]  # fmt: skip
+    findings = worst_findings(by_words)
+    if missing:
+        why = "; ".join(f"where {where}: {one.what}" for where, one in missing.items())
+        findings = (*findings, Finding(EVERY_VALUE, Verdict.UNDECIDED, why))
     return replace(
-        base, inputs=inputs, protocol=worst_findings(by_words), repair=None, repaired=None,
+        base, inputs=inputs, protocol=findings, repair=None, repaired=None,
         domain=domain, values=values, quantified=quantified,
         timed_out=any(one.timed_out for one in reports.values()),
         notes=tuple(dict.fromkeys([*notes, *said, *filter(None, [base.inferred])])),
