@@ -25,7 +25,7 @@ _TYPES = (bool, int, float, str)
 """The types of which the values are not listed, but for bool."""
 _TRUTHS = (True, False)
 _COUNTS = (1, 2)
-_OF_TRUTHS = ("flag", "switch", "truth", "truth or none")
+_OF_TRUTHS = ("flag", "switch", "rare switch", "truth", "truth or none")
 """Evidence that an argument is True or False."""
 _OWN = (float32, float64)
 

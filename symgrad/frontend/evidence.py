@@ -828,7 +828,7 @@ class _Uses:
             kind, names = known.get(key, ""), _names(value)
             if kind.endswith("windows"):
                 self.kinds |= dict.fromkeys(names | {_own_name(value)}, kind)
-            elif kind in ("switch", "window"):
+            elif kind.endswith(("switch", "window")):
                 self.kinds = {**dict.fromkeys(names, kind), **self.kinds}
             elif kind:
                 (self.axes if kind == "axis" else self.counts).update(names)

@@ -78,10 +78,14 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Unknown:
-    """An argument and its candidates, the cheapest first."""
+    """An argument and its candidates, the cheapest first.
+
+    ``closed``: no integers beside these are judged.
+    """
 
     name: str
     candidates: tuple[Candidate, ...]
+    closed: bool = False
 
 
 def are_known(function: AnyFunction, static: Mapping[str, Any] | None = None) -> bool:
@@ -208,6 +212,14 @@ _REALS = (*_WHOLE[:-1], Candidate(3, value=0.5), replace(_WHOLE[-1], price=4))
 MORE_VALUES = (Candidate(4, value=-2), Candidate(5, value=3), Candidate(6, value=5))
 """What is judged beside the value of an integer that nobody stated: more than all that are tried
 first, since a loop may be cut short."""
+
+
+def _first(values: Sequence[Any], spare: Sequence[Any]) -> tuple[Candidate, ...]:
+    """Plain values; ``spare``: those that are tried where the others are refused."""
+    rows = [*((one, False) for one in values), *((one, True) for one in spare)]
+    return tuple(Candidate(at, value=one, spare=rest) for at, (one, rest) in enumerate(rows))
+
+
 _COUNTS = tuple(Candidate(price, value=value) for price, value in enumerate((2, 1, 3)))
 _FLAG = (Candidate(0, value=True), Candidate(12, value=False))
 """Without the flag less is computed: what an argument is would not show."""
@@ -225,6 +237,7 @@ _NUMBER = (CONSTANT, *_priced(_TENSORS, 1), *_priced(_REALS, 6),
            *(replace(one, spare=True) for one in _priced(_FLAG, 10)))  # fmt: skip
 _FLAG_OR_ELSE = (*_FLAG, *_priced(_REALS, 12), *_priced(_TENSORS, 4))
 _SWITCH = (_FLAG[0], replace(_FLAG[1], price=2), *_priced(_TENSORS, 6), *_priced(_WHOLE, 12))
+_RARE_SWITCH = (Candidate(0, value=False), Candidate(2, value=True), *_SWITCH[2:])
 _INDEX = (*_priced([one for one in _TENSORS if one.dtype == int64], -6),
           *_priced([one for one in _TENSORS if one.dtype != int64], 4))  # fmt: skip
 _INDICES = _priced([
@@ -234,11 +247,14 @@ _INDICES = _priced([
 """For rows of indices: each alone, a row would be a number."""
 _ANYTHING = (*_TENSORS, *_priced(_REALS, 10))
 _COUNT = (*_COUNTS, CONSTANT, *_priced(_TENSORS, 6))
-_WINDOW = tuple(Candidate(price, value=value) for price, value in enumerate((1, 2, 0, 3)))
-_LISTED_WINDOW = tuple(Candidate(price, value=value) for price, value in enumerate(
-    ((1, 1), (2, 1), (0, 1), (1,), (2,), (1, 1, 1))))  # fmt: skip
-"""For what places a window and has to be a list."""
-_ADDED = tuple(Candidate(price, value=value) for price, value in enumerate(((0, 0), (1, 0), (0,))))
+_WINDOW = _first((1, 2), (3,))
+"""For what places a window."""
+_ADDED_WINDOW = _first((0, 1), (2,))
+"""For what is added to the ends, or to the result."""
+_WINDOW_SIZE = _first((2, 3), (1,))
+_LISTED_WINDOW = _first(((1, 1), (2, 1)), ((1,), (2,), (1, 1, 1), (2, 1, 1)))
+"""For what has to be a list: as long as windows of images have axes, where that is taken."""
+_ADDED_WINDOWS = _first(((0, 0), (1, 0)), ((0,), (1,), (0, 0, 0), (1, 0, 0)))
 _COUNTED_NUMBER = (CONSTANT, *_priced(_COUNTS, 1), *_priced(_TENSORS, 6))
 _AXIS = (*_WHOLE, *_priced(_TENSORS, 6))
 _SEVERAL = re.compile(r"(^|_)(dims|axes)$")
@@ -267,16 +283,23 @@ _WITH_AXES = _priced([one for one in _ANYTHING if one.rank != 0])
 _BY_EVIDENCE = {"number": _NUMBER, "flag": _FLAG_OR_ELSE, "index": _INDEX, "mask": _MASK,
                 "truth": _FLAG, "truth or none": (Candidate(0, value=None), *_priced(_FLAG, 1)),
                 "indices": _INDICES,
-                "switch": _SWITCH, "count": _COUNT, "counted": _COUNTED_NUMBER, "axis": _AXIS,
+                "switch": _SWITCH, "rare switch": _RARE_SWITCH, "count": _COUNT,
+                "counted": _COUNTED_NUMBER, "axis": _AXIS,
                 "axes of": (*ITEMS, *_priced(_AXIS, 6)),
-                "window": _WINDOW, "windows": _LISTED_WINDOW, "added windows": _ADDED,
+                "window": _WINDOW, "windows": _LISTED_WINDOW, "added window": _ADDED_WINDOW,
+                "added windows": _ADDED_WINDOWS, "window size": _WINDOW_SIZE,
                 "axes": _WITH_AXES, "optional": _OPTIONAL,
                 "label": _LABELS, "share": _SHARES, "ignored": _IGNORED_NUMBER,
                 "items": (*ITEMS, *_priced(_TENSORS, 6)),
                 "permutation": (*_PERMUTATION, *_priced(_TENSORS, 6)),
                 "sizes": (*_SIZES, *_priced(_TENSORS, 6), *_priced(_COUNTS, 12)),
                 "smoothing": _SMOOTHING_NUMBER}  # fmt: skip
-_WINDOWS = re.compile(r"^(strides?|(output_)?padding|dilations?|groups|kernel_size)$")
+_OF_WINDOWS = ("window", "windows", "added window", "added windows", "window size")
+_WINDOWS = {
+    "window": re.compile("^(strides?|dilations?|groups)$"),
+    "added window": re.compile("^(output_)?paddings?$"),
+    "window size": re.compile("^kernel_size$"),
+}
 """Names of what places a window: a number, since one number stands for a tuple of them."""
 _SMOOTHING = re.compile(r"^(label_)?smoothing$")
 _SWITCHES = re.compile(
@@ -465,13 +488,18 @@ def _tensor_or_number(parameter: Parameter, evidence: str | int) -> Unknown:
         evidence = "smoothing"
     if candidates is _WHOLE and evidence in ("label", "ignored"):
         candidates = _LABELS
-    if candidates is None:
+    if candidates is None or candidates is _WHOLE:
         evidence = _named(parameter.name, evidence)
+    if candidates is _WHOLE and evidence in _OF_WINDOWS:
+        candidates = tuple(
+            one for one in _BY_EVIDENCE[str(evidence)] if type(one.value) is int
+        )  # fmt: skip
+    if candidates is None:
         if isinstance(evidence, int):
             candidates = _of_rank(evidence) if evidence > 0 else _of_items(-evidence)
         else:
             candidates = _BY_EVIDENCE.get(evidence, _ANYTHING)
-    return Unknown(parameter.name, _priced(candidates))
+    return Unknown(parameter.name, _priced(candidates), closed=evidence in _OF_WINDOWS)
 
 
 def _named(name: str, evidence: str | int) -> str | int:
@@ -484,8 +512,8 @@ def _named(name: str, evidence: str | int) -> str | int:
         evidence = "counted"
     if evidence == "axis" and _SEVERAL.search(name):
         evidence = "axes of"
-    if _WINDOWS.search(name) and "windows" not in str(evidence) and not isinstance(evidence, int):
-        evidence = "window"
+    if evidence not in _OF_WINDOWS and not isinstance(evidence, int):
+        evidence = next((kind for kind, one in _WINDOWS.items() if one.search(name)), evidence)
     return evidence or ("axes" if _BIASES.search(name) else "")
 
 

@@ -29,6 +29,7 @@ from symgrad.shapes.tracing import Search
 from symgrad.shapes.trial import (
     NONE,
     Trial,
+    has_axes,
     is_float,
     is_more_general,
     is_sized,
@@ -58,14 +59,9 @@ def near_shapes(search: Search, found: Trial) -> Request | None:
     else:
         other = _nearest(search, found) or _by_running(search, found)
     other = with_integers(search, other or found) or other or _with_mask(search, found)
-    if other is None or (_has_axes(found) and not _has_axes(other)):
+    if other is None or (has_axes(found) and not has_axes(other)):
         return None
     return replace(request_of(search, other), guess=with_presences(search, other, kept=True))
-
-
-def _has_axes(trial: Trial) -> bool:
-    """Has any tensor of floats one?  What is right for numbers alone is no program for tensors."""
-    return any(one.rank for one in trial.chosen if is_float(one))
 
 
 def _with_numbers(search: Search, found: Trial) -> Trial | None:
@@ -258,7 +254,9 @@ def as_returned(search: Search, found: Trial) -> Trial:
         if rank is not None and rank in known and one.rank is not None and rank < one.rank:
             chosen[place] = replace(one, rank=rank, price=price_of(unknown, rank))
     other = None if tuple(chosen) == found.chosen else attempt(search, tuple(chosen))
-    return found if other is None or other.failing else other
+    if other is None or other.failing or (has_axes(found) and not has_axes(other)):
+        return found
+    return other
 
 
 def with_integers(search: Search, found: Trial) -> Trial | None:

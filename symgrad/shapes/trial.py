@@ -15,7 +15,8 @@ from symgrad.shapes.sizes import Places, Specs
 
 ODD_PRICE = 2
 NUMBER_PRICE = 2 * FAILING_PRICE
-"""Of a number, or of integers, that get a gradient: more than that of a backward that fails."""
+"""Of a number, or of integers, that get a gradient, or of numbers alone: more than that of a
+backward that fails."""
 NONE: frozenset[str] = frozenset()
 T = TypeVar("T")
 
@@ -64,7 +65,15 @@ class Trial:
             for dim in spec.dims
         )  # fmt: skip
         prices = sum(one.price for one in self.chosen) + ODD_PRICE * odd
-        return prices + self.failing + NUMBER_PRICE * self.hidden
+        return prices + self.failing + NUMBER_PRICE * (self.hidden or not has_axes(self))
+
+
+def has_axes(trial: Trial) -> bool:
+    """Has any tensor of floats one?  What is right for numbers alone is no program for tensors."""
+    return any(
+        one.rank or (one.spec is not None and bool(one.spec.dims))
+        for one in trial.chosen if is_float(one)
+    )  # fmt: skip
 
 
 def price_of(unknown: Unknown, rank: int, dtype: DType | None = None) -> int:

@@ -63,7 +63,8 @@ def at_other_values(search: Search, found: Trial, optional: bool) -> Iterator[Re
             if not one.is_value or spare or not alike or known:
                 continue
             if one in MORE_VALUES and (
-                not _is_integer(unknown)
+                unknown.closed
+                or not _is_integer(unknown)
                 or one.value < 0 <= _least(unknown)
                 or any(type(it) is float for it in judged)
             ):

@@ -12,6 +12,7 @@ import symgrad as sg  # noqa: E402
 from symgrad.frontend.evidence import evidence_of, statistics  # noqa: E402
 from symgrad.frontend.guests import taken  # noqa: E402
 from symgrad.interop.torch.signatures import kinds_of  # noqa: E402
+from symgrad.shapes import requested  # noqa: E402
 
 pytestmark = pytest.mark.peers
 Function: Any = torch.autograd.Function
@@ -139,10 +140,43 @@ def test_what_columns_are_made_of_has_four_axes() -> None:
 
 def test_lists_of_numbers_and_flags_are_evidence() -> None:
     found = evidence_of(taken(Convolution))
-    assert {found[one] for one in ("st", "pa", "di")} == {"windows"}
-    assert (found["behind"], found["gr"], found["turned"]) == ("added windows", "window", "switch")
+    assert {found[one] for one in ("st", "di")} == {"windows"}
+    assert {found[one] for one in ("pa", "behind")} == {"added windows"}
+    assert (found["gr"], found["turned"]) == ("window", "rare switch")
     assert (found["x"], found["w"], found["b"]) == (4, 4, 1)
     assert kinds_of("conv2d")["stride"] == "window"  # where a number is taken, too
+    assert kinds_of("conv2d")["padding"] == "added window"
+
+
+def test_settings_are_first_what_torch_has_for_defaults() -> None:
+    guess = requested(taken(Convolution)).guess
+    assert guess is not None
+    first = "st = (1, 1), pa = (0, 0), di = (1, 1), turned = False, behind = (0, 0), gr = 1"
+    assert guess.text.endswith(first)
+    others = " ".join(str(one.guess and one.guess.text) for one in guess.others)
+    for value in ("st = (2, 1)", "pa = (1, 0)", "di = (2, 1)", "turned = True", "gr = 2"):
+        assert value in others
+    for value in ("(1,)", "(2,)", "(1, 1, 1)", "gr = 0", "gr = 3"):  # another text for the same
+        assert value not in others
+
+
+def test_a_list_is_as_long_as_the_weight_has_windows() -> None:
+    class Along(Convolution):
+        @staticmethod
+        def forward(ctx: Any, x: Any, w: Any, b: Any, st: Any, pa: Any) -> Any:
+            n, c, length = x.shape
+            ctx.save_for_backward(x, w, b)
+            ctx.given = st, pa, [1], False, [0], 1
+            return aten.convolution.default(x, w, b, st, pa, [1], False, [0], 1)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return (*Convolution.backward(ctx, g)[:3], None, None)
+
+    guess = requested(taken(Along)).guess
+    assert guess is not None
+    assert guess.text.startswith("x[n, m, k]")
+    assert "st = (2, 1)" not in " ".join(str(one.guess and one.guess.text) for one in guess.others)
 
 
 def test_a_stride_that_nobody_stated_is_judged_at_several(

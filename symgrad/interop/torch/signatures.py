@@ -1,9 +1,9 @@
 """What the parameters of torch's functions are, as their signatures say.
 
-In: the name of a function, or of a method of tensors.  Out: by place and by name ``switch``,
-``axis``, ``count``, ``window`` for what places a window; for what has to be a list of such numbers
-``windows``, and ``added windows`` where they are 0 as a rule.  What overloads differ in, and what
-may be a tensor, is left out.
+In: the name of a function, or of a method of tensors.  Out: by place and by name ``switch``, ``rare
+switch`` where it is off as a rule, ``axis``, ``count``, ``window`` for what places a window; for
+what has to be a list of such numbers ``windows``; ``added window`` and ``added windows`` where they
+are 0 as a rule.  What overloads differ in, and what may be a tensor, is left out.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ _COUNTS = (
     "repeats", "upscale_factor", "downscale_factor",
 )  # fmt: skip
 _PLACING = ("stride", "padding", "dilation", "output_padding", "kernel_size")
+_ADDED = ("padding", "output_padding")
+_RARE = ("transposed",)
 Row = list[tuple[int | None, str, str]]
 """The parameters of an overload: the place of each, its name, and what it is."""
 
@@ -64,10 +66,12 @@ def _written(annotation: Any) -> str:
 def _kind(name: str, type_: str, items: int | None = None) -> str:
     """``items``: how many items a list has, for all of which a number may stand."""
     if type_ in ("List[int]", "int", "") and name in _PLACING:
-        listed = "added windows" if name == "output_padding" else "windows"
-        return listed if items is None else "window"
+        listed = "windows" if items is None else "window"
+        return f"added {listed}" if name in _ADDED else listed
+    if type_ == "str" and name == "padding":  # "same"
+        return "added window"
     if type_ in ("bool", "Optional[bool]"):
-        return "switch"
+        return "rare switch" if name in _RARE else "switch"
     whole = type_ in ("int", "Optional[int]")
     if whole and name == "groups":
         return "window"
