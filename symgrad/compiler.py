@@ -927,7 +927,7 @@ def _requested(
         if names := request.guess.values:
             raise _no_value(request, names)
         request = _that_fits(request, timeout)
-        what = f"{request.cls.__name__}: {request.inferred} The kernels serve only these ranks."
+        what = f"{request.cls.__name__}: {request.inferred} The kernels serve only these shapes."
         warnings.warn(what, InferredShapesWarning, stacklevel=3)
     return request
 

@@ -480,9 +480,9 @@ def test_what_is_made_of_inferred_shapes_says_so(
     run = CliRunner().invoke(main, ["show", "square.py", "--stage", "c"])
     assert run.exit_code == 0
     assert SAID in " ".join(run.output.replace(" *", "").split())
-    assert f"Square: {SAID} The kernels serve only these ranks." in run.output
+    assert f"Square: {SAID} The kernels serve only these shapes." in run.output
     run = CliRunner().invoke(main, ["build", "square.py", "-o", "made", "--no-compile"])
-    assert f"Square: {SAID} The kernels serve only these ranks." in run.output
+    assert f"Square: {SAID} The kernels serve only these shapes." in run.output
     made = json.loads((tmp_path / "made" / "MANIFEST.json").read_text())["ops"]["square"]
     assert made["specs"] == {"x": "n m", "scale": "n m"}
     assert check(tmp_path / "made").holds

@@ -1041,7 +1041,7 @@ def test_what_a_convolution_takes_shows_the_axes(right: bool) -> None:
     report = judged(type("Twin", (Filtered,), {"right": right}))
     assert (str(report.inputs["bias"].verdict) == "PROVED") is right
     assert re.search(r"input\[.*, .*, .*\], weight\[.*, .*, 4\], bias\[.*\]", report.inferred)
-    assert "stride = 1, padding = 1, groups = 1" in report.inferred
+    assert "stride = 1, padding = 0, groups = 1" in report.inferred
 
 
 class Halved(FUNCTION):

@@ -164,7 +164,7 @@ def test_a_list_is_as_long_as_the_weight_has_windows() -> None:
     class Along(Convolution):
         @staticmethod
         def forward(ctx: Any, x: Any, w: Any, b: Any, st: Any, pa: Any) -> Any:
-            n, c, length = x.shape
+            _n, _c, _length = x.shape
             ctx.save_for_backward(x, w, b)
             ctx.given = st, pa, [1], False, [0], 1
             return aten.convolution.default(x, w, b, st, pa, [1], False, [0], 1)
