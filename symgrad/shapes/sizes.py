@@ -278,9 +278,10 @@ def fitted(
     if not isinstance(error, TraceError):
         return None
     known = {
-        axis: given for axis, (given, wanted) in enumerate(error.equal)
-        if given.constant is not None and given != wanted
-    }  # fmt: skip
+        axis: number
+        for axis, (given, wanted) in enumerate(error.equal)
+        if given != wanted and (number := _number_of(given, wanted)) is not None
+    }
     others = (pair for axis, pair in enumerate(error.equal) if axis not in known)
     if error.gradient and known and all(given == wanted for given, wanted in others):
         return tuple(
@@ -289,6 +290,21 @@ def fitted(
             for spec, argument, free in zip(specs, arguments, guessed, strict=True)
         )  # fmt: skip
     return indexed(specs, guessed, error.equal)
+
+
+def _number_of(given: Dim, wanted: Dim) -> Dim | None:
+    """The number that a size of a gradient is, or is at most: 3 for ``min(n, 3)`` beside ``n``."""
+    if given.constant is not None:
+        return given
+    limits = {
+        limit.constant for atom in given.atoms
+        if isinstance(atom, Derived) and atom.function == "min"
+        for limit in (atom.left, atom.right)
+    }  # fmt: skip
+    numbers = [Dim.of(one) for one in sorted(one for one in limits if one is not None)]
+    name = _name(wanted)
+    fit = (one for one in numbers if name and given.substitute({Size(name): one}) == one)
+    return next(fit, None)
 
 
 def rank_fits(error: SymgradError) -> bool:

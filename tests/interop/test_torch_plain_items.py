@@ -79,3 +79,41 @@ def test_a_value_is_stated_as_reports_name_it(shapes: tuple[str, ...]) -> None:
 def test_there_is_no_such_item() -> None:
     with pytest.raises(SpecError, match="no argument 'args_5'"):
         sg.verify(Scaled, static={"args_5": 2.0})
+
+
+def windows(x: Any, before: int, behind: int) -> Any:
+    """The diagonals of a band matrix that is kept row by row, of its transpose."""
+    front = x.new_zeros(*x.shape[:-2], behind, x.shape[-1])
+    back = x.new_zeros(*x.shape[:-2], before, x.shape[-1])
+    every = torch.cat([front, x, back], dim=-2).unfold(-2, before + behind + 1, 1)
+    return torch.diagonal(every, 0, -2, -1)
+
+
+class Banded(Function):
+    """Plain numbers are kept in a tensor, and are Python's own again."""
+
+    factor = 1
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, before: int, behind: int) -> Any:
+        ctx.save_for_backward(torch.tensor([before, behind]))
+        return windows(x.flip(-1), before, behind)
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        (band,) = ctx.saved_tensors
+        before, behind = band.tolist()
+        assert isinstance(before, int)
+        return cls.factor * windows(g.flip(-1), behind, before), None, None
+
+
+class BandedWrong(Banded):
+    factor = 2
+
+
+def test_plain_numbers_kept_in_a_tensor_are_numbers_again() -> None:
+    """The gradient has three columns, at most: these are the shapes that are meant."""
+    report = sg.verify(Banded, suggest=False)
+    assert report.verdict == "PROVED"
+    assert report.guessed.startswith("x[n, 3]")
+    assert sg.verify(BandedWrong, suggest=False).verdict == "REFUTED"

@@ -12,6 +12,7 @@ from typing import Any
 
 from symgrad.errors import ShapeError
 from symgrad.frontend.caller import here
+from symgrad.frontend.constants import known_number
 from symgrad.frontend.dtypes import as_dtype
 from symgrad.frontend.functions.movement import share
 from symgrad.frontend.history import (
@@ -234,7 +235,8 @@ def detach(input: Any) -> Tensor:
 def item(self: Tensor) -> Any:
     """The number that a tensor of one element holds, cut off from differentiation.
 
-    Python may compute with it.  Raises ControlFlowError where it has to know the value.
+    Python may compute with it; an integer that depends on no input is Python's own.  Raises
+    ControlFlowError where it has to know the value of another one.
     """
     node, session = self.node, current()
     if not session.truth(product(node.shape), "==", 1):
@@ -243,7 +245,10 @@ def item(self: Tensor) -> Any:
             location=here(),
         )
     alone = detach(fresh(session.reshape(node, ())))
-    return bool(alone) if node.dtype == bool_ else TensorNumber.of(alone)
+    if node.dtype == bool_:
+        return bool(alone)
+    known = None if node.dtype.is_float else known_number(alone.node)
+    return TensorNumber.of(alone) if known is None else known
 
 
 def tolist(self: Tensor) -> Any:
