@@ -924,7 +924,8 @@ def _indices(call: ast.Call) -> set[str]:
 def _under_windows(call: ast.Call) -> dict[str, int]:
     """``conv2d(x, w, b)`` says that x and w have four axes, and b one; a pooling says it of x.
 
-    ``grid_sample(x, grid)`` says it of both, ``F.unfold(x, 3)`` of x.
+    ``grid_sample(x, grid)`` says it of both, ``F.unfold(x, 3)`` of x.  ``F.linear(x, w, b)`` says
+    that w has two and b one.
     """
     name = _called(call)
     match = re.fullmatch(r"(?:conv(?:_transpose)?|((?:max|avg)_pool))([123])d", name)
@@ -935,6 +936,14 @@ def _under_windows(call: ast.Call) -> dict[str, int]:
         ranks = {"input": axes} if match[1] else {"input": axes, "weight": axes, "bias": 1}
     elif name == "grid_sample":
         ranks = {"input": 4, "grid": 4}
+    elif name == "linear" and _is_of_layers(call):
+        shown = zip(("input", "weight", "bias"), call.args, strict=False)
+        named = [*shown, *((one.arg, one.value) for one in call.keywords)]
+        axes_of = {"weight": 2, "bias": 1}
+        return {
+            part.id: axes_of[what] for what, part in named
+            if what in axes_of and isinstance(part, ast.Name)
+        }  # fmt: skip
     elif name == "unfold" and _is_of_layers(call):  # not the method of this name
         ranks = {"input": 4}
     else:

@@ -318,12 +318,12 @@ _BIASES = re.compile(r"(^|_)bias(es)?(_|$)", re.IGNORECASE)
 
 
 def _of_rank(rank: int) -> tuple[Candidate, ...]:
-    """For an argument whose shape is unpacked into that many names."""
+    """For an argument that has so many axes: at least one, where it is not as many."""
     every = _TENSORS if rank <= MOST_AXES else (Candidate(0, rank), *_TENSORS)
     return tuple(
         replace(one, price=0 if one.dtype is None else one.price)
         if one.rank == rank else replace(one, price=one.price + 6)
-        for one in every
+        for one in every if one.rank or one.constant or not one.is_tensor
     )  # fmt: skip
 
 

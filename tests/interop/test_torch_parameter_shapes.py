@@ -77,3 +77,26 @@ def test_a_wrong_norm_of_a_given_shape_is_refuted() -> None:
     assert report.inputs["x"].verdict == sg.REFUTED
     assert "confirmed in torch" in str(report)
     assert report.inputs["weight"].verdict == report.inputs["bias"].verdict == sg.PROVED
+
+
+class SqueezedBias(Function):
+    """``squeeze`` drops the only axis of the gradient where there is one output."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, weight: Any, bias: Any = None) -> Any:
+        ctx.save_for_backward(x, weight, bias)
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, weight, bias = ctx.saved_tensors
+        return g.mm(weight), g.t().mm(x), None if bias is None else g.sum(0).squeeze(0)
+
+
+def test_a_bias_of_linear_has_one_axis() -> None:
+    """Neither two axes nor none, for which backward would be right."""
+    report = sg.verify(SqueezedBias, suggest=False)
+    assert "weight[k, m], bias[k]" in report.guessed
+    assert report.inputs["bias"].verdict == "REFUTED"
+    assert "REFUTED if k == 1" in str(report)
+    assert report.inputs["weight"].verdict == "PROVED"
