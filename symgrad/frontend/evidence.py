@@ -178,10 +178,15 @@ def asked_for_none(function: AnyFunction) -> frozenset[str]:
     return frozenset(asked & names | stated)
 
 
+_OF_FUNCTIONS = re.compile(r"\b(Callable|Module)\b")
+"""Annotations of what is called."""
+
+
 def called(function: AnyFunction) -> tuple[str, ...]:
     """The arguments that forward or backward calls, and asks nothing before: they are functions.
 
-    Names that forward binds again are left out, and so is what an ``if`` mentions.
+    Names that forward binds again are left out, and so is what an ``if`` mentions.  What is
+    annotated as a function or a module is one.
     """
     tree = syntax_of(function)
     methods = {getattr(one, "name", ""): one for one in ast.iter_child_nodes(tree)}
@@ -199,7 +204,12 @@ def called(function: AnyFunction) -> tuple[str, ...]:
                 asked |= {own.get(_text(part), "") for part in ast.walk(node.test)}
             elif isinstance(node, ast.Call):
                 found.add(own.get(_text(_without_forward(node.func)), ""))
-    return tuple(name for name in names if name in found - asked)
+    found -= asked
+    found |= {
+        one.name for one in parameters(function)
+        if _OF_FUNCTIONS.search(inspect.formatannotation(one.annotation))
+    }  # fmt: skip
+    return tuple(name for name in names if name in found)
 
 
 def saved_names(function: AnyFunction) -> set[str]:

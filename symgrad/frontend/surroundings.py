@@ -27,7 +27,7 @@ ABOUT_THE_TRACE = frozenset(
 """Names of what torch answers otherwise while a trace is in progress."""
 
 _INSIDES = re.compile(
-    r"torch\._C\.(?!(_nn|_linalg|_special|_fft|Size|TensorBase|_TensorBase|Generator|device|dtype|_jit_get_operation)\b)"
+    r"torch\._C\.(?!(_nn|_linalg|_special|_fft|Size|TensorBase|_TensorBase|Generator|device|dtype|_jit_get_operation|_(to|from)_dlpack)\b)"
     r"|torch\.overrides\.(?!is_tensor_like$|is_tensor_method_or_property$)"
     r"|torch\.autograd\.graph\.|torch\.utils\.(_python_dispatch|_mode_utils|_device)\b"
     r"|torch\._(functorch|guards)\.|builtins\.type$"

@@ -7,6 +7,7 @@ import json
 import operator
 import re
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 import symgrad as sg
-from symgrad.errors import SymgradError
+from symgrad.errors import SpecError, SymgradError
 from symgrad.tools.cli import main
 
 torch = pytest.importorskip("torch")
@@ -24,6 +25,7 @@ from symgrad.interop.torch.removed import REMOVED  # noqa: E402
 
 pytestmark = pytest.mark.peers
 Function: Any = torch.autograd.Function
+to_dlpack: Any = torch.utils.dlpack.to_dlpack
 
 
 def shown(function: Any, *specs: str) -> str:
@@ -379,3 +381,41 @@ def test_settings_are_not_asked_for_as_tensors() -> None:
     assert "nothing says what x, eps are" in said
     assert 'say --shapes "n m" (' in said
     assert "--static eps=VALUE" in said
+
+
+class Decoded(Function):
+    """What is annotated as a function is one, by whatever name it is called."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, decoder: Callable[[Any], Any], size: int = 3) -> Any:
+        ctx.decoder = decoder
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        decode = ctx.decoder
+        return decode(g), None, None
+
+
+def test_what_is_annotated_as_a_function_is_one() -> None:
+    with pytest.raises(SpecError, match="decoder is called, and nothing says which function"):
+        sg.verify(Decoded)
+
+
+_with_cupy = False
+
+
+class PassedOn(Function):
+    """What exchanges memory with another library is read, and never called."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return to_dlpack(x) if _with_cupy else x * 2
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return 2 * g
+
+
+def test_an_exchange_of_memory_that_nothing_reaches() -> None:
+    assert sg.verify(PassedOn).verdict == "PROVED"
