@@ -23,7 +23,13 @@ from symgrad.budgets import MOST_ALIASES, MOST_EARLIER_CALLS
 from symgrad.errors import ControlFlowError, SymgradError
 from symgrad.frontend.annotated import has_others
 from symgrad.frontend.asked import other_values
-from symgrad.frontend.case import may_require, trace_after, trace_beside, trace_shown
+from symgrad.frontend.case import (
+    may_require,
+    trace_after,
+    trace_beside,
+    trace_shown,
+    unmarked,
+)
 from symgrad.frontend.facts import NeedsDecision, SizeFacts
 from symgrad.frontend.plain import defaults, in_all, with_values
 from symgrad.frontend.plain_code import ABOUT_DTYPES, is_plain
@@ -280,6 +286,7 @@ def _narrow(request: Request, graphs: FunctionGraphs, rank: int | None) -> Itera
     for case in graphs.traces:
         if case.problem is not None:
             continue
+        case = unmarked(case)  # once for all of these calls
         asks = not guest.watches_dtypes
         for name in guest.narrow:
             found = _in_dtypes(own, own, case, dict(graphs.answers), name)

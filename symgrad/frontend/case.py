@@ -148,7 +148,7 @@ def _once(
         with suppress(NeedsHistories):
             return _traced(run, given_cotangents, between)
     with unheard():
-        return _unmarked(_traced(start(), given_cotangents, between, follow=True, twice=True))
+        return unmarked(_traced(start(), given_cotangents, between, follow=True, twice=True))
 
 
 def _for_later(
@@ -322,8 +322,8 @@ def trace_shown(
 ) -> OtherCall:  # fmt: skip
     """A case, and a call at numbers for its sizes that comes alone, whose floats have other dtypes.
 
-    ``names``: the size symbols of the case; ``shown_as``: see ``Session``.  Raises what forward
-    raises that is a limit, and NeedsDecision.
+    ``case``: in a graph that no proof adds to (``unmarked``).  ``names``: its size symbols;
+    ``shown_as``: see ``Session``.  Raises what forward raises that is a limit, and NeedsDecision.
     """
 
     def run(follow: bool) -> OtherCall:
@@ -340,8 +340,7 @@ def trace_shown(
             else:
                 called = _called(second, begun, _backward_of(second, begun), follow)
         asks, leaked = second.session.asks_dtypes, second.questions.leaked
-        own = _unmarked(case)  # in a graph that no proof adds to
-        return OtherCall(own, called, sizes, shown_as, (), leaked, names, asks_dtypes=asks)
+        return OtherCall(case, called, sizes, shown_as, (), leaked, names, asks_dtypes=asks)
 
     return _followed(run)
 
@@ -374,7 +373,7 @@ def _called(
 ) -> FunctionCase:  # fmt: skip
     with activate(run.session):
         case = _case(run, begun, *found, ())
-        return _unmarked(case) if follow else case
+        return unmarked(case) if follow else case
 
 
 def _beside(
@@ -487,8 +486,8 @@ def may_require(request: Request) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _unmarked(case: FunctionCase) -> FunctionCase:
-    """The same values in a graph without histories."""
+def unmarked(case: FunctionCase) -> FunctionCase:
+    """The same values in a graph of their own, without histories."""
     graph = Graph()
     parts = [node for g in case.gradients for node in (g.node, g.returned) if node is not None]
     cotangents = [node for node in case.cotangents if node is not None]
