@@ -126,6 +126,9 @@ def _found(
     )  # fmt: skip
 
 
+_Tried = tuple[Mapping[str, Region], Request, "Report | None"]
+
+
 @dataclass
 class _Search:
     """``notes``: what is not proved, and where; ``general``: the first report on many values.
@@ -145,6 +148,8 @@ class _Search:
     complete: bool = False
     general: Report | None = None
     regions: Mapping[str, Region] = field(default_factory=dict)
+    ahead: dict[tuple[int, ...], _Tried] = field(default_factory=dict)
+    """What was judged before its turn, by the levels of the numbers."""
 
     @cached_property
     def report(self) -> Report:
@@ -164,8 +169,7 @@ class _Search:
         plain = trace_request(self.request)
         wrong, rests = "", tuple[Condition, ...]()
         while any(level < VALUE for level in levels.values()):
-            regions = self._regions(levels)
-            general, found = self._judged(self.request, regions, plain, self.first)
+            regions, general, found = self._tried(levels, plain)
             if self.general is None and found is not None:
                 self.general, self.regions = found, regions
             if settled := [name for name, region in regions.items() if region.settled]:
@@ -175,6 +179,11 @@ class _Search:
             holds = found.verdict is Verdict.PROVED
             self.points += _points(found, self.values)
             wrong, rests = (wrong, rests) if wrong else (_wrong(found), _rests(found, self.values))
+            if holds and levels == dict.fromkeys(levels, ANY):
+                self.holes = _holes(found, self.values)
+            if holds and self._is_plain_for_fewer(found, regions, levels, plain):
+                levels = self._fewer(found, regions, levels)
+                continue
             if holds and self._is_no_less(found):
                 return self._with_others(Piece(general, regions), found, levels)
             if self._is_meant_for_all(found, regions):
@@ -184,13 +193,45 @@ class _Search:
                 continue
             if self.report.verdict is not Verdict.PROVED:
                 return self._for_others(found, regions)
-            if holds and levels == dict.fromkeys(levels, ANY):
-                self.holes = _holes(found, self.values)
-            for name in (_spoken_of(found, regions) if holds else None) or regions:
-                levels[name] = self._next(name, levels[name])
+            levels = self._fewer(found, regions, levels)
         notes = (wrong,) if wrong else ()
         report = replace(self.report, notes=(*self.report.notes, *notes))
         return Quantified(_resting(report, rests))
+
+    def _tried(self, levels: Mapping[str, int], plain: FunctionGraphs) -> _Tried:
+        """The regions of some levels, the request with symbols for them, and its verdict."""
+        known = self.ahead.pop(tuple(levels.values()), None)
+        if known is not None:
+            return known
+        regions = self._regions(levels)
+        return regions, *self._judged(self.request, regions, plain, self.first)
+
+    def _fewer(
+        self, found: Report, regions: Mapping[str, Region], levels: Mapping[str, int]
+    ) -> dict[str, int]:
+        """The next levels: of the numbers that conditions of a proof are about, else of all."""
+        spoken = _spoken_of(found, regions) if found.verdict is Verdict.PROVED else None
+        return {
+            name: self._next(name, level) if name in (spoken or regions) else level
+            for name, level in levels.items()
+        }
+
+    def _is_plain_for_fewer(
+        self, found: Report, regions: Mapping[str, Region], levels: Mapping[str, int],
+        plain: FunctionGraphs,
+    ) -> bool:  # fmt: skip
+        """Is a proof under conditions one under none for fewer values, the default among them?
+
+        The default need not be judged then: it is proved with these.
+        """
+        fewer = self._fewer(found, regions, levels)
+        if not _assumed(found) or any(fewer[name] == VALUE != levels[name] for name in fewer):
+            return False
+        tried = self._tried(fewer, plain)
+        self.ahead[tuple(fewer.values())] = tried
+        own, _, report = tried
+        holds = report is not None and report.verdict is Verdict.PROVED and not _assumed(report)
+        return holds and all(one.holds(self.values[name]) for name, one in own.items())
 
     def _is_no_less(self, found: Report) -> bool:
         """Does a proof for many values assume no more than that for the defaults?"""
@@ -201,9 +242,20 @@ class _Search:
         return proved and len(assumed) <= len(_assumed(self.report))
 
     def _is_meant_for_all(self, found: Report, regions: Mapping[str, Region]) -> bool:
-        """Is backward the derivative of one other function, whatever the numbers are?"""
-        surrogates = found.verdict is self.report.verdict is Verdict.SURROGATE
-        return surrogates and all(one.is_everything for one in regions.values())
+        """Is backward the derivative of one other function, whatever the numbers are?
+
+        The default then is no worse; that it is no better is seen at the first shapes, if at all.
+        """
+        if found.verdict is not Verdict.SURROGATE:
+            return False
+        if not all(one.is_everything for one in regions.values()):
+            return False
+        guess = self.request.guess
+        if guess is not None and guess.others:
+            first = replace(self.request, guess=replace(guess, others=()), brief=True)
+            if self.judge(first).verdict is Verdict.SURROGATE:
+                return True
+        return self.report.verdict is Verdict.SURROGATE
 
     def _is_unnamed(self, found: Report, levels: Mapping[str, int]) -> bool:
         """Is the default a surrogate, and not all of the first values that are tried?"""

@@ -119,8 +119,12 @@ def with_one_more(search: Search, found: Trial) -> Iterator[Request]:
     known = {unknown.name: one for unknown, one in zip(kept, found.chosen, strict=True)}
     for unknown in left_out(search.function, search.static, known):
         search.unknowns = [*kept, unknown]
-        wanted = frozenset({unknown.name})
-        tried = [attempt(search, (*found.chosen, one), wanted) for one in unknown.candidates]
+        wanted, tried = frozenset({unknown.name}), list[Trial | None]()
+        for one in unknown.candidates:
+            chosen = (*found.chosen, one)
+            tried.append(attempt(search, chosen, wanted))
+            if tried[-1] is None and _gets_none(search, chosen, unknown.name):
+                break  # whatever its rank
         returned = [one for one in tried if one is not None and not one.raising]
         if returned:
             yield request_of(search, min(returned, key=lambda one: one.price))
