@@ -32,6 +32,7 @@ from symgrad.codegen.names import Names, comment_text
 from symgrad.codegen.program.definitions import Definition, KernelProgram, build_program
 from symgrad.codegen.program.equations import stored_node
 from symgrad.codegen.program.patterns import Scatter
+from symgrad.codegen.schedule.across import across_lanes
 from symgrad.codegen.schedule.interchange import interchange
 from symgrad.codegen.schedule.items import PRODUCT
 from symgrad.codegen.schedule.lanes import along_lanes
@@ -122,10 +123,9 @@ def emit_kernel(
     shapes = {tensor: shape for tensor, (_, shape) in program.arrays.items()}
     rows = plan_rows(entries, shapes)
     interchanged = {loop: made for loop in rows if (made := interchange(scheduled, loop))}
-    others = {
-        loop: other for loop in rows
-        if (other := own_rows(scheduled, loop) or along_lanes(scheduled, loop))
-    }  # fmt: skip
+    ways = own_rows, along_lanes, across_lanes
+    found = ((loop, (way(scheduled, loop) for way in ways)) for loop in rows)
+    others = {loop: other for loop, made in found if (other := next(filter(None, made), None))}
     for one in others.values():
         rows.update(plan_rows(one.entries, shapes))
     storage = allocate(entries)

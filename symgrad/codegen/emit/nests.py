@@ -51,7 +51,15 @@ from symgrad.codegen.schedule.items import (
 from symgrad.codegen.schedule.loops import Entry, Loop
 from symgrad.codegen.schedule.scheduler import bodies
 from symgrad.codegen.schedule.storage import Storage
-from symgrad.codegen.schedule.strips import Piece, Strip, cut, find_strip, is_even
+from symgrad.codegen.schedule.strips import (
+    Piece,
+    Strip,
+    cut,
+    find_strip,
+    is_even,
+    is_plain_sum,
+    parted,
+)
 from symgrad.ir.dim import Atom, Axis, Dim
 from symgrad.ir.expr import Access, Call, Expr, Literal, Reduce, postorder, rebuild
 
@@ -120,6 +128,10 @@ class Nests:
         if self.piece is not None and self.piece.conditions.get(loop):
             self._under(self.piece.conditions[loop], loop)
             return
+        parts = None if self.piece is not None else self._parts(loop)
+        if parts is not None:
+            self._side_by_side(parts)
+            return
         strip = None if self.piece is not None else find_strip(loop, self.storage)
         if strip is None or self._is_short(strip) or not is_even(strip, self._body(strip)):
             self._as_it_is(loop)
@@ -157,7 +169,8 @@ class Nests:
         """A loop that fixes ``axes``; ``short``: it is no longer than a block of a sum."""
 
         def whole(bounds: Bounds) -> For:
-            if self.piece is not None and simd and self.simd(loop):
+            begins = self.range_of(loop.axis)[0] != 0
+            if self.piece is not None and begins and simd and self.simd(loop):
                 return self._lanes(loop, write)
             body = tuple(self.inside(axes, write))
             pragma = self.simd(loop) if simd else ""
@@ -253,13 +266,34 @@ class Nests:
         self.piece, kept = cut(strip, self._body(strip), self.program.pool), self.ranges.get(lane)
         self.arrays.update(dict.fromkeys(self.piece.items, (sums, indices)))
         self.ranges[lane] = begin, begin + strip.width
-        self._as_it_is(self.piece.loop)
-        self.piece = None
+        self._each(self.piece)
         few = self.context.element(sums, indices)
         self.fill(*self.arrays[item], (axis, lane), few, {lane: done})
         del self.ranges[lane]
         if kept is not None:
             self.ranges[lane] = kept
+
+    def _each(self, piece: Piece) -> None:
+        """The loops of a piece, which is over then."""
+        for one in piece.loops:
+            self.loop(one)
+        self.piece = None
+
+    def _parts(self, loop: Loop) -> Piece | None:
+        """A loop that adds to numbers in registers, parted by its conditions where it has some."""
+        (item, *others) = loop.body
+        if others or not isinstance(item, Item) or item.inside != (loop.axis,):
+            return None
+        if not is_plain_sum(item, self.storage) or not self.is_few(item):
+            return None
+        assert item.body is not None
+        return parted(loop, item, self._decided(item.body), self.program.pool)
+
+    def _side_by_side(self, parts: Piece) -> None:
+        (item,) = {self.items[one.result] for one in parts.items}
+        self.arrays.update(dict.fromkeys(parts.items, self.arrays[item]))
+        self.piece = parts
+        self._each(parts)
 
     def _lanes(self, loop: Loop, write: Callable[[], None]) -> For:
         """The lanes of a tile: so many iterations that the compiler sees how many."""

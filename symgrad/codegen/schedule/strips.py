@@ -23,7 +23,7 @@ from symgrad.ir.dim import Axis
 from symgrad.ir.expr import Call, Expr, ExprPool
 
 _LEAST, _MOST = 4, 7  # places of a strip, where there are as many
-_VECTOR = 64  # bytes of the lanes of a tile: one vector, or two
+VECTOR = 64  # bytes of the lanes of a tile: one vector, or two
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ class Strip:
 
 @dataclass(frozen=True)
 class Piece:
-    """The loops of one piece of work, for ``items`` that add up to the item of a strip.
+    """The loops of one piece of work, for ``items`` that add up to one item.
 
-    ``conditions``: of the loops in ``loop`` that are run under some.
+    ``conditions``: of the loops in ``loops`` that are run under some, or in those inside of them.
     """
 
-    loop: Loop
+    loops: tuple[Loop, ...]
     items: tuple[Item, ...]
     conditions: dict[Loop, tuple[Expr, ...]]
 
@@ -61,8 +61,8 @@ def find_strip(loop: Loop, storage: Storage) -> Strip | None:
     if not is_plain_sum(item, storage) or item.outside[-1:] != (loop.axis,):
         return None
     (lane,) = item.inside
-    width, extent = _VECTOR // item.result.dtype.itemsize, lane.extent.constant
-    if not _is_shared(item, loop.axis, lane) or (extent is not None and extent < width):
+    width, extent = VECTOR // item.result.dtype.itemsize, lane.extent.constant
+    if not is_shared(item, loop.axis, lane) or (extent is not None and extent < width):
         return None
     count = _count(loop.axis)
     return Strip(loop, count, lane, width, item) if count > 1 else None
@@ -71,30 +71,46 @@ def find_strip(loop: Loop, storage: Storage) -> Strip | None:
 def is_even(strip: Strip, body: Expr) -> bool:
     """Are conditions in ``body`` the same for all of a piece?"""
     within = {strip.loop.axis, strip.lane}
-    return all(within.isdisjoint(one.free) for found, _ in _terms(body) for one in found)
+    return all(within.isdisjoint(one.free) for found, _ in terms(body) for one in found)
 
 
 def cut(strip: Strip, body: Expr, pool: ExprPool) -> Piece:
     """One piece: what is summed up outside of the places and the lanes, conditions around both."""
-    terms: dict[tuple[Expr, ...], list[Expr]] = {}
-    for conditions, term in _terms(body):
-        terms.setdefault(conditions, []).append(term)
     item, axis = strip.item, strip.loop.axis
     axes = (*item.outside[:-1], *item.reduced, axis, strip.lane)
-    made: list[Item] = []
-    loops: dict[Loop, tuple[Expr, ...]] = {}
-    for conditions, added in terms.items():
-        total = reduce(lambda one, other: pool.call("add", one, other, dtype=one.dtype), added)
-        made.append(replace(item, axes=axes, body=total))
-        inner = Loop(strip.lane, (made[-1],))
-        loops[Loop(axis, (inner,), unrolled=strip.count)] = conditions
+    made = _by_conditions(replace(item, axes=axes), body, pool)
+    loops = {
+        Loop(axis, (Loop(strip.lane, (one,)),), unrolled=strip.count): conditions
+        for one, conditions in made.items()
+    }
     whole = Loop(item.reduced[-1], tuple(loops))
     for one in reversed(item.reduced[:-1]):
         whole = Loop(one, (whole,))
-    return Piece(whole, tuple(made), loops)
+    return Piece((whole,), tuple(made), loops)
 
 
-def _terms(expr: Expr) -> Iterator[tuple[tuple[Expr, ...], Expr]]:
+def parted(loop: Loop, item: Item, body: Expr, pool: ExprPool) -> Piece | None:
+    """An innermost loop, once for each of the conditions in it; None where these vary in it."""
+    if not all(loop.axis not in one.free for found, _ in terms(body) for one in found):
+        return None
+    made = _by_conditions(item, body, pool)
+    loops = {Loop(loop.axis, (one,)): conditions for one, conditions in made.items()}
+    return Piece(tuple(loops), tuple(made), loops) if any(loops.values()) else None
+
+
+def _by_conditions(item: Item, body: Expr, pool: ExprPool) -> dict[Item, tuple[Expr, ...]]:
+    """What is added up under the same conditions, as one item each."""
+    found: dict[tuple[Expr, ...], list[Expr]] = {}
+    for conditions, term in terms(body):
+        found.setdefault(conditions, []).append(term)
+    made: dict[Item, tuple[Expr, ...]] = {}
+    for conditions, added in found.items():
+        total = reduce(lambda one, other: pool.call("add", one, other, dtype=one.dtype), added)
+        made[replace(item, body=total)] = conditions
+    return made
+
+
+def terms(expr: Expr) -> Iterator[tuple[tuple[Expr, ...], Expr]]:
     """What is added up, each with the conditions that it stands under."""
     todo: list[tuple[tuple[Expr, ...], Expr]] = [((), expr)]
     while todo:
@@ -116,7 +132,7 @@ def is_plain_sum(item: Item, storage: Storage) -> bool:
     return item.body is not None and bool(products(item.body)) and len(item.inside) == 1
 
 
-def _is_shared(item: Item, axis: Axis, lane: Axis) -> bool:
+def is_shared(item: Item, axis: Axis, lane: Axis) -> bool:
     """Has each product a factor for the lanes alone, and one for the places alone?"""
     assert item.body is not None
     kinds = [
