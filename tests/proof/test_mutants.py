@@ -5,7 +5,6 @@ The normal form is asked without the numeric stages in front of it: what is test
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from random import Random
 
@@ -140,13 +139,12 @@ RIGHT: dict[str, Callable[[], Subject]] = {
 @pytest.mark.parametrize("name", sorted(RIGHT))
 def test_no_mutant_that_differs_is_proved(name: str) -> None:
     random = Random(f"mutants of {name}")
-    seen: Counter[tuple[bool | None, bool]] = Counter()
+    different = 0
     for mutant in mutants(RIGHT[name](), random, 40):
         wrong = differs(mutant)
-        said = proved(mutant)
-        seen[wrong, said] += 1
-        assert not (wrong and said), f"{mutant.name}: {mutant.change}"
-    assert seen[True, False] > 15, "the mutants do not differ: the test tests nothing"
+        different += bool(wrong)
+        assert not (wrong and proved(mutant)), f"{mutant.name}: {mutant.change}"
+    assert different > 15, "the mutants do not differ: the test tests nothing"
 
 
 @pytest.mark.parametrize("name", sorted(RIGHT))
