@@ -18,14 +18,14 @@ PIP_INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check --no-com
 # setuptools is there once symgrad is: it compiles kernels.
 PIP_ADD := $(PIP_INSTALL) --no-build-isolation
 
-.PHONY: help demo test quick check style types layers suite test-peers clean
+.PHONY: help demo test quick quick-suite check style types layers suite test-peers clean
 .DEFAULT_GOAL := help
 # The stamps are written last, so that a failed installation is tried again.
 .DELETE_ON_ERROR:
 
 help:
 	@sed -n 's/^# \{0,1\}//p' Makefile | head -2
-	@echo "make quick   make test without the slow tests"
+	@echo "make quick   the linters, types and layers, and one test of each file, in a minute"
 	@echo "make test-peers   compare with torch, jax and scikit-learn (installs them)"
 
 # An environment that is there and works is used as it is; a broken one is made anew.
@@ -67,8 +67,13 @@ layers: $(VENV)/.symgrad-test
 suite: $(VENV)/.symgrad-test
 	$(PYTEST) $(WORKERS)
 
-quick: check
-	$(PYTEST) $(WORKERS) -m "not slow and not peers"
+# The checks on one core (mypy remembers what it has seen), the tests on the other.
+quick: $(VENV)/.symgrad-test
+	@$(MAKE) --no-print-directory --output-sync=target -j2 check quick-suite
+
+# What that is, tests/quick.py says.
+quick-suite: $(VENV)/.symgrad-test
+	$(PYTEST) --quick
 
 test-peers: $(VENV)/.symgrad-peers
 	$(PYTEST) $(WORKERS) -m peers $(COMPARING)

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
-pytest_plugins = ["tests.golden_files"]
+pytest_plugins = ["tests.golden_files", "tests.quick"]
 
 # Two workers share the cores.  A thread of OpenMP that waits for the others sleeps instead of
 # spinning, and the BLAS of NumPy, the reference here, starts no threads.  Kernels run on as many

@@ -164,7 +164,7 @@ def _whole_suite(config: pytest.Config) -> bool:
     suite = [config.rootpath / path for path in config.getini("testpaths") or ["."]]
     given = [config.invocation_params.dir / argument for argument in config.args]
     everything = all(any(path.is_relative_to(folder) for folder in given) for path in suite)
-    narrowed = config.getoption("lf", False) or config.getoption("ignore", None)
+    narrowed = any(config.getoption(name, None) for name in ("lf", "ignore", "quick"))
     return everything and not narrowed
 
 

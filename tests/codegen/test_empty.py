@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 import symgrad as sg
 
@@ -28,6 +29,7 @@ class Weighted(sg.Function):
         return (x * w).sum()
 
 
+@pytest.mark.slow
 def test_rows_of_nothing() -> None:
     x, w = np.zeros((ROWS, 0), np.float32), np.zeros(0, np.float32)
     for function, shape in ((Affine, (ROWS, 0)), (Weighted, ())):

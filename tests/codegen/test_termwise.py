@@ -55,6 +55,7 @@ def passes(graph: Graph) -> int:
     return schedule_text(graph).splitlines().count("for i in n:")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TAKEN)
 def test_what_waits_is_taken_with_what_it_waits_for(name: str) -> None:
     graph = graph_of(TAKEN[name])

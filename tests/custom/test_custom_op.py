@@ -195,6 +195,7 @@ def test_a_package_holds_the_c_and_needs_no_definition(tmp_path: Path) -> None:
     assert "custom_op" not in wrapper
 
 
+@pytest.mark.quick
 def test_another_text_has_another_key() -> None:
     first = custom_op(
         "scaled_a", c="double scaled_a(double x) { return 2.0 * x; }", meaning=lambda sp, x: 2 * x

@@ -219,6 +219,7 @@ def test_every_number_of_axes(name: str, layout: str) -> None:
         check(compiled(name), function, specs, rank, LAYOUTS[layout])
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_results_go_to_arrays_of_the_caller() -> None:
     op = compiled("weighted")

@@ -17,6 +17,8 @@ from symgrad.manifest import versions
 from symgrad.runtime.digests import SUFFIX
 from symgrad.tools.cli import main
 
+pytestmark = pytest.mark.slow  # the package that they look at is built first
+
 OPS = '''
 import symgrad as sg
 
@@ -381,7 +383,6 @@ def test_no_source_is_executed_outside_of_the_folder(package: Path, tmp_path: Pa
         assert not ran.exists()
 
 
-@pytest.mark.slow
 def test_shared_objects_are_what_their_sources_build(package: Path) -> None:
     folder = package.with_name("compiled")
     assert run("build", "src/some_ops.py:Half", "-o", folder, *ASKED).exit_code == 0
@@ -401,7 +402,6 @@ def test_shared_objects_are_what_their_sources_build(package: Path) -> None:
     assert "does not tell" in differences(folder, "half")
 
 
-@pytest.mark.slow
 def test_the_certificate_of_generated_holds(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
     ignored = shutil.ignore_patterns("__pycache__", "*.so", "*.so.json")

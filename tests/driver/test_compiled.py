@@ -175,6 +175,7 @@ def test_the_old_linear_without_a_bias_is_proved() -> None:
     assert sg.verify(SqueezedBias, "n k", "m k", None).verdict is sg.PROVED
 
 
+@pytest.mark.quick
 def test_allow_is_checked() -> None:
     with pytest.raises(SpecError, match="allow"):
         sg.compile(Wrong, "n m", allow="REFUTED")

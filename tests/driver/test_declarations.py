@@ -88,11 +88,16 @@ surrogate = "sg.sigmoid(4 * x)"
 """
 
 
-@pytest.mark.parametrize("shared", [False, True])
-def test_declarations_decide_where_nothing_is_said(project: Path, shared: bool) -> None:
+@pytest.mark.slow
+def test_verdicts_without_declarations(project: Path) -> None:
     status, found = _run("lib/ops.py")
     assert status == 1
     assert [one["verdict"] for one in found] == ["SURROGATE?", "REFUTED", "SURROGATE?"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shared", [False, True])
+def test_declarations_decide_where_nothing_is_said(project: Path, shared: bool) -> None:
     text = TABLES.replace("[functions", "[tool.symgrad.functions") if shared else TABLES
     file = project / ("pyproject.toml" if shared else "symgrad.toml")
     file.write_text(text)
@@ -101,9 +106,14 @@ def test_declarations_decide_where_nothing_is_said(project: Path, shared: bool) 
     assert [one["verdict"] for one in found] == ["PROVED"] * 3
     assert "judged against the declared surrogate, not against forward" in found[0]["notes"]
     assert found[1]["values"] == {"power": "2"}
-    assert _run("lib/ops.py", "--no-config")[0] == 1
+    assert _run("lib/ops.py:Round", "--no-config")[0] == 1
+
+
+@pytest.mark.slow
+def test_declarations_beside_options(project: Path) -> None:
+    (project / "symgrad.toml").write_text(TABLES)
     assert _run("lib/ops.py:Scale", "--static", "power=3", "--assume", "x=positive")[0] == 0
-    status, found = _run("lib/ops.py", "-j", "2")
+    _, found = _run("lib/ops.py", "-j", "2")
     assert [one["verdict"] for one in found] == ["PROVED"] * 3
 
 

@@ -78,6 +78,7 @@ def run(*arguments: object) -> str:
 # -- where they are printed
 
 
+@pytest.mark.slow
 def test_wherever_a_verdict_stands_the_values_stand(ops: Path, tmp_path: Path) -> None:
     sarif, junit = tmp_path / "log.sarif", tmp_path / "junit.xml"
     printed = run("verify", ops, "--sarif", sarif, "--junit", junit)

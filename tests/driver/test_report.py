@@ -118,6 +118,7 @@ def _sheet(function: type[sg.Function]) -> sheet.Sheet:
     return sheet.sheet(*made, emitted, None, scaling=True)
 
 
+@pytest.mark.slow
 def test_costs_are_those_of_the_graph() -> None:
     one = _sheet(Weighted)
     forward, backward = one.kernels

@@ -103,6 +103,7 @@ LINES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", LINES)
 def test_the_lines_that_are_printed_declare_it(
     function: type[sg.Function], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -117,6 +118,7 @@ def test_the_lines_that_are_printed_declare_it(
     assert declared(function, tmp_path, line, timeout=UNHURRIED).verdict == sg.PROVED
 
 
+@pytest.mark.slow
 def test_only_the_gradients_that_are_named_are_judged_against_it(tmp_path: Path) -> None:
     line = 'surrogate = { weight = "x @ weight.clamp(-1, 1).mT + bias" }'
     found = declared(WrongInput, tmp_path, line)

@@ -39,6 +39,7 @@ MODELS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_one_batch_is_learnt(name: str) -> None:
     make, batches = MODELS[name]

@@ -183,6 +183,7 @@ def test_structural(name: str, data: st.DataObject) -> None:
     check(name, data)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(name=st.sampled_from(sorted({*RULES, *OF_OPS})), data=st.data())
 def test_any(name: str, data: st.DataObject) -> None:

@@ -30,6 +30,7 @@ class Cosine(sg.Function):
         return by_x, g * (x / (a * b) - sg.where(inner[1], found * y / (b * b), 0.0))
 
 
+@pytest.mark.slow
 def test_the_gradient_of_the_cosine_is_proved() -> None:
     assert sg.verify(Cosine, "n m", "n m").verdict is sg.PROVED
 

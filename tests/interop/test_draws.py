@@ -412,7 +412,7 @@ def test_noise_of_gumbel_is_the_same_in_backward() -> None:
 @pytest.mark.parametrize("name", DRAWS)
 def test_settings_that_torch_refuses_raise(name: str, setting: float) -> None:
     function = Doubled.of(lambda g: 2 * g + 0 * DRAWS[name](g, setting))
-    report = sg.verify(function, "n")
+    report = sg.verify(function, "n", suggest=False)
     assert (report.verdict == sg.PROVED) == _runs(function), str(report)
 
 
@@ -420,8 +420,11 @@ def test_settings_that_torch_refuses_raise(name: str, setting: float) -> None:
 @pytest.mark.parametrize("name", list(DRAWS)[:4])
 def test_what_is_sure_is_no_unknown(name: str, setting: float) -> None:
     function = Doubled.of(lambda g: 2 * g * (DRAWS[name](g, setting) + 1 - setting))
-    assert sg.verify(function, "n").verdict == sg.PROVED
-    assert sg.verify(Doubled.of(lambda g: 2 * g * DRAWS[name](g, 0.5)), "n").verdict != sg.PROVED
+    assert sg.verify(function, "n", suggest=False).verdict == sg.PROVED
+    assert (
+        sg.verify(Doubled.of(lambda g: 2 * g * DRAWS[name](g, 0.5)), "n", suggest=False).verdict
+        != sg.PROVED
+    )
 
 
 def test_probabilities_that_are_data_are_printed() -> None:
@@ -454,7 +457,7 @@ class Dropped(Function):
 
 
 def test_a_probability_is_guessed_within_its_range() -> None:
-    report = sg.verify(Dropped)
+    report = sg.verify(Dropped, suggest=False)
     assert report.verdict == sg.PROVED, str(report)
 
 

@@ -61,9 +61,10 @@ def is_right(one: Kind, rule: str) -> bool:
 def test_the_verdict_is_what_jax_says(name: str, rule: str) -> None:
     one = KINDS[name]
     report = sg.verify(one.function(rule), *one.specs, static=one.static, suggest=False)
-    wanted = ("PROVED",) if is_right(one, rule) else ("REFUTED", "SURROGATE?")
+    right = is_right(one, rule)
+    wanted = ("PROVED",) if right else ("REFUTED", "SURROGATE?")
     assert str(report.verdict) in wanted, str(report)
-    assert (rule in ("right", "by_jax")) is is_right(one, rule)
+    assert (rule in ("right", "by_jax")) is right
 
 
 @pytest.mark.parametrize(

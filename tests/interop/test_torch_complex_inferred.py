@@ -115,7 +115,7 @@ def test_an_argument_is_complex_where_a_real_one_is_refused(function: Any) -> No
 
 
 def test_a_mistake_of_such_a_class_is_found() -> None:
-    report = sg.verify(WrongProduct)
+    report = sg.verify(WrongProduct, suggest=False)
     assert [one.verdict for one in report.inputs.values()] == [sg.PROVED, sg.REFUTED]
 
 

@@ -1014,9 +1014,7 @@ def test_what_python_compares_is_a_plain_value(right: bool, verdict: str) -> Non
 
 
 class Filtered(FUNCTION):
-    """A convolution by names alone: what it takes shows what the arguments are."""
-
-    right = True
+    """A convolution by names alone; the gradient of its bias is doubled."""
 
     @staticmethod
     def forward(
@@ -1026,20 +1024,21 @@ class Filtered(FUNCTION):
         ctx.stride, ctx.padding, ctx.groups = stride, padding, groups
         return F.conv1d(input, weight, bias=bias, stride=stride, padding=padding, groups=groups)
 
-    @classmethod
-    def backward(cls, ctx: Any, g: Any) -> Any:
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
         input, weight = ctx.saved_tensors
         own = (ctx.stride, ctx.padding, 1, ctx.groups)
         by_input = torch.nn.grad.conv1d_input(input.shape, weight, g, *own)
         by_weight = torch.nn.grad.conv1d_weight(input, weight.shape, g, *own)
-        return by_input, by_weight, g.sum(2).sum(0) * (1 if cls.right else 2), *[None] * 3
+        return by_input, by_weight, g.sum(2).sum(0) * 2, *[None] * 3
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("right", [True, False])
-def test_what_a_convolution_takes_shows_the_axes(right: bool) -> None:
-    report = judged(type("Twin", (Filtered,), {"right": right}))
-    assert (str(report.inputs["bias"].verdict) == "PROVED") is right
+def test_what_a_convolution_takes_shows_the_axes() -> None:
+    """What is right of it is proved, and what is wrong is not."""
+    report = judged(Filtered)
+    verdicts = {name: str(one.verdict) for name, one in report.inputs.items()}
+    assert verdicts == {"input": "PROVED", "weight": "PROVED", "bias": "REFUTED"}
     assert re.search(r"input\[.*, .*, .*\], weight\[.*, .*, 4\], bias\[.*\]", report.inferred)
     assert "stride = 1, padding = 0, groups = 1" in report.inferred
 
@@ -1317,7 +1316,7 @@ def test_tensors_that_are_joined_have_the_shape_that_backward_gives_them() -> No
 
 def test_a_window_has_the_size_at_which_less_is_wrong() -> None:
     """What is undecided for another size may be wrong for this one."""
-    report = sg.verify(SamePadding)
+    report = sg.verify(SamePadding, suggest=False)
     verdicts = {name: str(one.verdict) for name, one in report.inputs.items()}
     assert verdicts == {"x": "PROVED", "kernel": "REFUTED"}, str(report)
 

@@ -38,14 +38,14 @@ class CrossEntropy(FUNCTION):
 
 @pytest.mark.parametrize("reduction", ["mean", "none", "sum"])
 def test_labels_are_integers_of_one_axis(reduction: str) -> None:
-    report = sg.verify(type("Loss", (CrossEntropy,), {"reduction": reduction}))
+    report = sg.verify(type("Loss", (CrossEntropy,), {"reduction": reduction}), suggest=False)
     assert str(report.verdict) == "PROVED"
     assert "logits[n, m], i64 target[n]" in report.inferred
 
 
 def test_a_mean_over_rows_is_divided_by_their_number() -> None:
     """For one row, which is all that was judged, nothing is missing."""
-    report = sg.verify(type("Wrong", (CrossEntropy,), {"divided": False}))
+    report = sg.verify(type("Wrong", (CrossEntropy,), {"divided": False}), suggest=False)
     assert str(report.verdict) == "REFUTED"
     assert "confirmed in torch" in str(report)
 
@@ -63,7 +63,7 @@ class NllMissing(FUNCTION):
 
 
 def test_scores_of_several_rows_are_judged() -> None:
-    assert str(sg.verify(NllMissing).verdict) != "PROVED"
+    assert str(sg.verify(NllMissing, suggest=False).verdict) != "PROVED"
 
 
 # -- labels that are compared
@@ -123,11 +123,11 @@ class Written(Chosen):
 @pytest.mark.parametrize("loss", [Chosen, Masked, Alike, Written])
 def test_what_a_mask_is_made_of_is_a_tensor_of_labels(loss: Any) -> None:
     """It is judged as floats and as integers; a mistake at one value alone is one."""
-    report = sg.verify(loss)
+    report = sg.verify(loss, suggest=False)
     assert str(report.verdict) == "PROVED", str(report)
     assert not report.inputs["x"].conditions, str(report)
     assert any("i64 " in shapes for shapes in report.beside)
-    wrong = sg.verify(type("Wrong", (loss,), {"right": False}))
+    wrong = sg.verify(type("Wrong", (loss,), {"right": False}), suggest=False)
     assert str(wrong.inputs["x"].verdict) == "REFUTED", str(wrong)
     assert "confirmed in torch" in str(wrong)
 
@@ -171,7 +171,7 @@ SAFE = {
 @pytest.mark.parametrize("how", SAFE)
 def test_labels_are_classes_or_what_is_ignored(how: str) -> None:
     """One condition, however forward and backward replace what is ignored."""
-    report = sg.verify(type("Right", (Ignored,), {"safe": SAFE[how]}))
+    report = sg.verify(type("Right", (Ignored,), {"safe": SAFE[how]}), suggest=False)
     assert str(report.verdict) == "PROVED", str(report)
     found = [one for one in report.conditions if one.kind == "index"]
     assert [one.text for one in found] == [
@@ -185,7 +185,7 @@ def test_labels_are_classes_or_what_is_ignored(how: str) -> None:
 
 @pytest.mark.parametrize("mistake", ["zeroed", "counted"])
 def test_rows_that_are_ignored_do_not_count(mistake: str) -> None:
-    report = sg.verify(type("Wrong", (Ignored,), {mistake: False}))
+    report = sg.verify(type("Wrong", (Ignored,), {mistake: False}), suggest=False)
     assert str(report.verdict) == "REFUTED"
     assert "confirmed in torch" in str(report)
     point = report.inputs["x"].counterexample
@@ -253,7 +253,7 @@ class PartClamped(Part):
 @pytest.mark.parametrize("part", [Part, PartFrom, PartClamped])
 def test_a_place_that_a_condition_chooses_is_in_range(part: Any) -> None:
     """For all labels, and so is what backward does with those of other parts."""
-    report = sg.verify(part, "n m", "i64[n]")
+    report = sg.verify(part, "n m", "i64[n]", suggest=False)
     assert str(report.verdict) == "PROVED", str(report)
     assert not report.conditions, str(report)
 
@@ -261,7 +261,7 @@ def test_a_place_that_a_condition_chooses_is_in_range(part: Any) -> None:
 @pytest.mark.parametrize("wrong", [{"masked": False}, {"least": 1}, {"most": 1}, {"most": -1}])
 @pytest.mark.parametrize("part", [Part, PartFrom, PartClamped])
 def test_labels_of_other_parts_have_no_hit(part: Any, wrong: dict[str, Any]) -> None:
-    report = sg.verify(type("Wrong", (part,), wrong), "n m", "i64[n]")
+    report = sg.verify(type("Wrong", (part,), wrong), "n m", "i64[n]", suggest=False)
     assert str(report.verdict) == "REFUTED", str(report)
     assert "confirmed in torch" in str(report)
 
@@ -320,11 +320,11 @@ class Compared(Negative):
 @pytest.mark.parametrize("loss", [Negative, Compared])
 def test_what_is_ignored_may_be_a_class(loss: Any) -> None:
     """A label is no number whose sign means something."""
-    report = sg.verify(loss)
+    report = sg.verify(loss, suggest=False)
     assert str(report.verdict) == "REFUTED", str(report)
     assert "1" in dict(report.values).values()
     asks = staticmethod(lambda target, ignored: target != ignored)
-    report = sg.verify(type("Right", (loss,), {"kept": asks}))
+    report = sg.verify(type("Right", (loss,), {"kept": asks}), suggest=False)
     assert str(report.verdict) == "PROVED", str(report)
     assert any("or 1" in text for text in dict(report.values).values())
 
@@ -371,12 +371,12 @@ class Moded(FUNCTION):
 
 @pytest.mark.parametrize("loss", [Reduced, Moded])
 def test_a_text_without_a_default_is_what_the_code_asks_for(loss: Any) -> None:
-    report = sg.verify(loss)
+    report = sg.verify(loss, suggest=False)
     assert str(report.verdict) == "PROVED", str(report)
     texts = ("mean", "sum", "none") if loss is Reduced else ("tanh", "square")
     for text in texts:
         assert any(f"'{text}'" in shapes for shapes in (report.inferred, *report.beside))
-    wrong = sg.verify(type("Wrong", (loss,), {"summed": False}))
+    wrong = sg.verify(type("Wrong", (loss,), {"summed": False}), suggest=False)
     assert str(wrong.verdict) == "REFUTED", str(wrong)
 
 
@@ -418,19 +418,22 @@ class Hand(FUNCTION):
 
 def test_a_label_that_is_ignored_is_torchs_own_first() -> None:
     for cls in (Stated, Hand):
-        report = sg.verify(cls)
+        report = sg.verify(cls, suggest=False)
         assert str(report.verdict) == "PROVED", str(report)
         assert "x[n, m], i64 t[n]," in report.inferred
         assert "= -100" in report.inferred
-    assert str(sg.verify(type("Wrong", (Stated,), {"missing": True})).verdict) == "REFUTED"
+    assert (
+        str(sg.verify(type("Wrong", (Stated,), {"missing": True}), suggest=False).verdict)
+        == "REFUTED"
+    )
 
 
 def test_smoothing_is_a_share() -> None:
     """Torch ignores -1, which is not meant by any class."""
-    report = sg.verify(Smoothed)
+    report = sg.verify(Smoothed, suggest=False)
     assert str(report.verdict) == "PROVED", str(report)
     assert "number = -1" not in report.inferred
-    wrong = sg.verify(type("Wrong", (Smoothed,), {"missing": True}))
+    wrong = sg.verify(type("Wrong", (Smoothed,), {"missing": True}), suggest=False)
     assert str(wrong.verdict) == "REFUTED"
 
 
@@ -452,7 +455,7 @@ class Labelled(FUNCTION):
 def test_what_backward_refuses_as_floats_are_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     """However few trials are left once forward has taken floats."""
     monkeypatch.setattr("symgrad.shapes.trying.TRIALS_AFTER_A_TRACE", 1)
-    report = sg.verify(Labelled)
+    report = sg.verify(Labelled, suggest=False)
     assert str(report.verdict) == "PROVED", str(report)
     assert "i64 t[n]" in report.inferred
 
@@ -476,10 +479,10 @@ class Unmasked(FUNCTION):
 
 def test_what_backward_asks_of_labels_holds_where_it_is_judged() -> None:
     """It raises for the label that forward ignores: a condition, no refutation."""
-    report = sg.verify(Unmasked, "n m; i64[n]")
+    report = sg.verify(Unmasked, "n m; i64[n]", suggest=False)
     assert str(report.verdict) == "PROVED", str(report)
     assert [one.text for one in report.conditions if one.kind == "index"] == ["0 <= target < m"]
-    wrong = sg.verify(type("Wrong", (Unmasked,), {"divided": False}), "n m; i64[n]")
+    wrong = sg.verify(type("Wrong", (Unmasked,), {"divided": False}), "n m; i64[n]", suggest=False)
     assert "confirmed in torch" in str(wrong)
 
 
@@ -499,7 +502,7 @@ class OffByOne(FUNCTION):
 
 
 def test_labels_are_drawn_that_all_operations_take() -> None:
-    report = sg.verify(OffByOne, "n m; i64[n]")
+    report = sg.verify(OffByOne, "n m; i64[n]", suggest=False)
     assert str(report.verdict) == "REFUTED"
     assert "confirmed in torch" in str(report)
 
@@ -542,7 +545,7 @@ class Unpacked(Dense):
 
 def test_an_index_has_as_many_rows_as_what_it_is_an_index_of() -> None:
     """``gather`` takes fewer: that the mean is wrong there is a condition."""
-    report = sg.verify(Dense)
+    report = sg.verify(Dense, suggest=False)
     assert str(report.verdict) == "PROVED", str(report)
     assert "logits[n, m], i64 target[n]" in report.inferred
     assert "logits[n, m, k], i64 target[n, k] (PROVED)" in report.inferred
@@ -551,11 +554,11 @@ def test_an_index_has_as_many_rows_as_what_it_is_an_index_of() -> None:
 
 def test_labels_have_other_ranks_than_scores() -> None:
     rows = {"count": staticmethod(lambda target: target.shape[0])}
-    report = sg.verify(type("Rows", (Dense,), rows))
+    report = sg.verify(type("Rows", (Dense,), rows), suggest=False)
     assert str(report.verdict) == "PROVED"
     texts = [one.text for one in report.conditions]
     assert any("wrong for logits[n, m, k], i64 target[n, k]" in text for text in texts)
-    wrong = sg.verify(Unpacked)
+    wrong = sg.verify(Unpacked, suggest=False)
     assert str(wrong.verdict) == "REFUTED"
     assert "logits[n, m, k], i64 target[n, k]" in wrong.inferred
 
@@ -583,15 +586,17 @@ class Flat(FUNCTION):
 
 
 def test_products_of_sizes_meet_factor_by_factor() -> None:
-    report = sg.verify(Flat)
+    report = sg.verify(Flat, suggest=False)
     assert str(report.verdict) == "PROVED"
     assert "logits[n, m, k, l], i64 target[n, k, l]" in report.inferred
-    assert str(sg.verify(type("Wrong", (Flat,), {"right": False})).verdict) != "PROVED"
+    assert (
+        str(sg.verify(type("Wrong", (Flat,), {"right": False}), suggest=False).verdict) != "PROVED"
+    )
 
 
 def test_labels_that_have_no_axis_more_are_no_labels_of_the_rest() -> None:
     """``p[arange(n), target]`` of three axes picks rows, for which the class is not written."""
-    report = sg.verify(Picked)
+    report = sg.verify(Picked, suggest=False)
     assert str(report.verdict) == "PROVED", str(report)
     assert any("wrong for logits[n, m, k], i64" in one.text for one in report.conditions)
 
@@ -633,11 +638,11 @@ class Dice(FUNCTION):
 
 
 def test_what_is_kept_beside_tensors_may_be_one() -> None:
-    report = sg.verify(Dice, assume={"labels": "constant"})
+    report = sg.verify(Dice, assume={"labels": "constant"}, suggest=False)
     assert str(report.verdict) == "PROVED", str(report)
     assert "labels[n, m], smooth (any number, without a gradient)" in report.inferred
     wrong = type("Wrong", (Dice,), {"factor": 1})
-    assert str(sg.verify(wrong, assume={"labels": "constant"}).verdict) == "REFUTED"
+    assert str(sg.verify(wrong, assume={"labels": "constant"}, suggest=False).verdict) == "REFUTED"
 
 
 # -- padding of embeddings
@@ -685,7 +690,7 @@ LEFT: dict[str, tuple[dict[str, Any], str, str]] = {
 def test_a_row_of_padding_may_have_no_gradient(case: str) -> None:
     """As F.embedding has it; the derivative of the values is right, too, and the report says so."""
     changes, verdict, said = LEFT[case]
-    report = sg.verify(type("Judged", (Embedding,), changes), "n m", "i64[k]")
+    report = sg.verify(type("Judged", (Embedding,), changes), "n m", "i64[k]", suggest=False)
     assert str(report.verdict) == verdict, str(report)
     text = " ".join(str(report).split())
     assert said in text
@@ -722,9 +727,9 @@ class SmoothedByHalf(SmoothedByHand):
 
 def test_what_is_compared_with_classes_is_one() -> None:
     """Labels as floats, which are no classes, are a condition; one that is, is no excuse."""
-    report = sg.verify(SmoothedByHand)
+    report = sg.verify(SmoothedByHand, suggest=False)
     assert str(report.verdict) == "PROVED", str(report)
     text = " ".join(str(report).split())
     assert "if the shapes are x[n, m], i64 y[n] (the gradient of x is wrong" in text
     assert "if 0 <= y < m" in text
-    assert str(sg.verify(SmoothedByHalf).verdict) == "REFUTED"
+    assert str(sg.verify(SmoothedByHalf, suggest=False).verdict) == "REFUTED"

@@ -56,6 +56,7 @@ def told_apart(value: Any) -> Any:
     return [type(value).__name__, repr(value), str(value)]
 
 
+@pytest.mark.slow
 @given(VALUES, VALUES)
 def test_bytes_are_equal_exactly_if_values_are(one: Any, other: Any) -> None:
     assert (written(one) == written(other)) == (told_apart(one) == told_apart(other))

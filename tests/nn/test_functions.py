@@ -36,6 +36,7 @@ VARIANTS: list[tuple[str, tuple[Any, ...], dict[str, Any] | None]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", functions.__all__)
 def test_proved_twice(name: str) -> None:
     report = sg.verify(getattr(functions, name), order=2)

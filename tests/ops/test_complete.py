@@ -62,6 +62,7 @@ def test_every_op_has_a_numpy_program() -> None:
     assert [name for name in OPS if get(name).program is None] == []
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", [name for name in OPS if not _lacking(name, "program")])
 def test_the_numpy_program_computes_the_op(name: str) -> None:
     """What a counterexample is shown with."""

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.pasting.test_repairs import HEAD, applied, loaded
 
 import symgrad as sg  # isort: skip
@@ -32,6 +34,7 @@ def printed(path: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*command, *options], capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_a_diff_says_what_it_was_proved_for(tmp_path: Path) -> None:
     path = tmp_path / "plain.py"
     report: Any = sg.verify(loaded(path, PLAIN))

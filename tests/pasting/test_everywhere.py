@@ -35,6 +35,7 @@ def text_of(forward: str, takes: str, kept: str, backward: str) -> str:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WIDER)
 def test_a_repair_fits_other_numbers_of_axes(name: str, tmp_path: Path) -> None:
     report, _ = repaired(tmp_path, text_of(*WIDER[name]))

@@ -131,6 +131,7 @@ def values(report: Any) -> Iterator[tuple[float, int, bool]]:
 X = np.array([[0.5, -1.25, 2.0], [0.875, 1.75, -0.625]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(3))
 def test_repairs_of_own_functions_are_right_for_numbers(part: int, tmp_path: Path) -> None:
     for op, said, report in repaired(tmp_path, "sg", part, 3):
@@ -151,6 +152,7 @@ def test_repairs_of_torch_classes_are_right_for_numbers(part: int, tmp_path: Pat
             assert torch.autograd.gradcheck(lambda x: op.apply(x, p, n, flag), (x,)), said  # noqa: B023
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["sg", pytest.param("torch", marks=pytest.mark.peers)])
 def test_written_tests_fail_until_the_class_is_repaired(module: str, tmp_path: Path) -> None:
     for number, text in enumerate(list(programs(module))[::4]):

@@ -48,8 +48,8 @@ RIGHT = {
     "tiled-slices": (tiled_attention(2, 4), ("n d", "8 d", "8 e")),
 }
 LONG = {
-    "clamped-6": (clamped(6), ("n d", "d d")),
-    "shrunk-8": (shrunk(8), ("m", "m n")),
+    "clamped-4": (clamped(4), ("n d", "d d")),
+    "shrunk-6": (shrunk(6), ("m", "m n")),
     "newton-schulz-8": (newton_schulz(8), ("n m",)),
     "muon-5": (muon(5), ("n m",)),
     "recurrent-16": (recurrent(16), tuple(one.format(16) for one in ROLLED)),

@@ -88,9 +88,13 @@ SLOPES: dict[str, tuple[Slope, Slope, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS)
 def test_slope_of_a_step_is_named(step: str) -> None:
-    for name, (slope, meant, text) in SLOPES.items():
+    """Each slope of one step, and of the others each third: what is a step is found by itself."""
+    turn = [*STEPS].index(step)
+    chosen = SLOPES if step == "sign" else [*SLOPES][turn % 3 :: 3]
+    for name, (slope, meant, text) in ((one, SLOPES[one]) for one in chosen):
         function = made(STEPS[step], slope)
         report = sg.verify(function, "n m")
         assert report.verdict == sg.SURROGATE, f"{name}\n{report}"
