@@ -21,7 +21,7 @@ from symgrad.codegen.schedule.strips import VECTOR, is_shared, terms
 from symgrad.ir.dim import Axis, Dim
 from symgrad.ir.expr import Access
 
-_LEAST_LANES, _MOST_LANES = 32, 256  # bytes: half of a vector, and four
+_LEAST_LANES = 32  # bytes: half of a vector
 
 
 def across_lanes(schedule: Schedule, loop: Loop) -> Alternative | None:
@@ -49,7 +49,7 @@ def _axes(item: Item) -> Iterator[Axis]:
     for axis in item.outside:
         size = (axis.extent.constant or 0) * item.result.dtype.itemsize
         free = all(axis not in one.free for one in conditions)
-        if _LEAST_LANES <= size <= _MOST_LANES and free and is_shared(item, axis, lane):
+        if _LEAST_LANES <= size <= VECTOR and free and is_shared(item, axis, lane):
             yield axis
 
 

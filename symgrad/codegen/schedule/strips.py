@@ -62,7 +62,7 @@ def find_strip(loop: Loop, storage: Storage) -> Strip | None:
         return None
     (lane,) = item.inside
     width, extent = VECTOR // item.result.dtype.itemsize, lane.extent.constant
-    if not is_shared(item, loop.axis, lane) or (extent is not None and extent < width):
+    if not is_shared(item, loop.axis, lane) or (extent is not None and extent <= width):
         return None
     count = _count(loop.axis)
     return Strip(loop, count, lane, width, item) if count > 1 else None
