@@ -8,6 +8,7 @@ fit one of the ways, it has shapes of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
@@ -15,6 +16,7 @@ from symgrad.budgets import MOST_ANSWERS
 from symgrad.errors import ControlFlowError, ShapeError, SpecError, SymgradError, is_limit
 from symgrad.frontend.evidence import AnyFunction
 from symgrad.frontend.plain import in_all
+from symgrad.frontend.regions import Region
 from symgrad.frontend.request import Request
 from symgrad.frontend.thresholds import Threshold, ThresholdError, region_of
 from symgrad.ir.assume import Assumption
@@ -25,12 +27,14 @@ T = TypeVar("T")
 class Branch(NamedTuple):
     """Values of numbers for which a program takes one way; ``text`` is empty for all.
 
-    ``stated``: what the request says of these numbers; ``facts``: that and the answers.
+    ``stated``: what the request says of these numbers; ``facts``: that and the answers.  ``only``:
+    what is judged is one value of these alone.
     """
 
     text: str
     stated: tuple[Assumption, ...]
     facts: tuple[Assumption, ...]
+    only: bool = False
 
 
 def branches(
@@ -41,11 +45,13 @@ def branches(
     An error is what forward raises for these values.  Raises ControlFlowError where it asks too
     often, and whatever says nothing of the program.
     """
-    todo = [(request, dict[str, None](), False)]
+    todo: list[tuple[Request, dict[str, None], str | None]] = [(request, {}, None)]
     asked = 1
     while todo:
         one, names, moved = todo.pop()
         where = _branch(request, one, names)
+        if moved:
+            where = where._replace(text=moved, only=True)
         try:
             yield where, judge(one)
         except ThresholdError as error:
@@ -64,11 +70,11 @@ def branches(
         except SymgradError as error:
             if not names or is_limit(error):
                 raise
-            other = None if moved else _elsewhere(one, names, error)
+            other = None if moved is not None else _elsewhere(one, names, error)
             if other is None:
                 yield where, error
             else:
-                todo.append((other, names, True))
+                todo.append((other[0], names, other[1]))
 
 
 def _branch(request: Request, one: Request, names: Collection[str]) -> Branch:
@@ -109,16 +115,32 @@ def is_of_shapes(request: Request, error: SymgradError) -> bool:
     return request.guess is not None and isinstance(error, ShapeError)
 
 
-def _elsewhere(request: Request, names: Collection[str], error: SymgradError) -> Request | None:
-    """The same at shapes that are inferred for these answers alone; None where there are none."""
-    if not is_of_shapes(request, error):
+def _elsewhere(
+    request: Request, names: Collection[str], error: SymgradError
+) -> tuple[Request, str] | None:
+    """The same at shapes that are inferred for these answers alone; None where there are none.
+
+    Where the numbers have to be known, for one of the values; then, which one, in words.
+    """
+    guess = request.guess
+    if guess is None or guess.again is None or not is_of_shapes(request, error):
         return None
-    assert request.guess is not None
-    if request.guess.again is None:
-        return None
-    try:
-        found = request.guess.again(request.function, {}, ())
-    except SpecError:
-        return None
-    symbols = {one.name for one in found.assumptions if one.kind == "interval"}
-    return found if symbols >= set(names) else None
+    with suppress(SpecError):
+        found = guess.again(request.function, {}, ())
+        if {one.name for one in found.assumptions if one.kind == "interval"} >= set(names):
+            return found, ""
+    values = {name: _value(region_of(name, request.assumptions)) for name in names}
+    with suppress(SpecError):
+        said = " and ".join(f"{name} = {value}" for name, value in values.items())
+        return guess.again(request.function, values, ()), said
+    return None
+
+
+def _value(region: Region) -> int | float:
+    """A number in it, a plain one if possible."""
+    ends = [int(end) + by for end in (region.low, region.high) if end is not None for by in (1, -1)]
+    return next((one for one in (*_PLAIN, *ends) if region.holds(one)), region.value)
+
+
+_PLAIN = (4, 3, 2, 1, 0.5, 0, -1)
+"""Numbers that are easy to read, those first that are unlike one another."""

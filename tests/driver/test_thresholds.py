@@ -195,6 +195,26 @@ class SkippingWrong(Skipping):
     factor = 7.0
 
 
+class Repeated(sg.Function):
+    """On one side Python has to know the number."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, scale: Any, bits: float) -> Any:
+        ctx.bits = bits
+        if bits >= 16:
+            return x + 0
+        ctx.save_for_backward(x, scale)
+        return x * scale * sum(range(int(bits)))
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        if ctx.bits >= 16:
+            return grad, None, None
+        x, scale = ctx.saved_tensors
+        factor = sum(range(int(ctx.bits)))
+        return grad * scale * factor, grad * x * factor, None
+
+
 class Clashing(sg.Function):
     """No shapes at all fit one side."""
 
@@ -261,6 +281,13 @@ def test_a_side_has_shapes_of_its_own() -> None:
     report = sg.verify(SkippingWrong)
     assert report.verdict == "REFUTED"
     assert report.inputs["x"].counterexample is not None
+
+
+def test_a_side_on_which_the_number_is_known_is_judged_for_one() -> None:
+    report = sg.verify(Repeated)
+    text = " ".join(str(report).split())
+    assert report.verdict == "PROVED"
+    assert "bits = 4 or bits >= 16 (others were not judged)" in text
 
 
 def test_a_side_without_shapes_is_not_left_out() -> None:

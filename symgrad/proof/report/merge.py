@@ -589,6 +589,10 @@ class Branch(Protocol):
     def facts(self) -> tuple[Assumption, ...]:
         """What is stated, and the answers."""
 
+    @property
+    def only(self) -> bool:
+        """Is one value judged in the place of more?"""
+
 
 B = TypeVar("B", bound=Branch)
 
@@ -606,7 +610,9 @@ def for_answers(
     reports: dict[str, Report] = {}
     refused: dict[str, SymgradError] = {}
     missing: dict[str, SymgradError] = {}
+    some = False
     for branch, found in every:
+        some |= branch.only
         if isinstance(found, SymgradError):
             (missing if unjudged(found) else refused)[branch.text] = found
             continue
@@ -623,8 +629,9 @@ def for_answers(
             words = max(by_words, key=lambda key: by_words[key].inputs[name].verdict)
             inputs[name] = replace(one, surrogate=f"{one.surrogate}, {words}")
         inputs[name] = replace(inputs[name], declaration="")
-    if refused:
-        text = f"{' or '.join(reports)} (forward does not accept other values)"
+    if refused or some:
+        why = "others were not judged" if some else "forward does not accept other values"
+        text = f"{' or '.join(reports)} ({why})"
         inputs = under(inputs, before=(Condition("value", text),))
     base = max(reports.values(), key=lambda one: one.verdict)
     values, quantified = _numbers(by_words)
