@@ -67,13 +67,13 @@ layers: $(VENV)/.symgrad-test
 suite: $(VENV)/.symgrad-test
 	$(PYTEST) $(WORKERS)
 
-# The checks on one core (mypy remembers what it has seen), the tests on the other.
+# The checks beside the tests; mypy remembers what it has seen.
 quick: $(VENV)/.symgrad-test
 	@$(MAKE) --no-print-directory --output-sync=target -j2 check quick-suite
 
 # What that is, tests/quick.py says.
 quick-suite: $(VENV)/.symgrad-test
-	$(PYTEST) --quick
+	$(PYTEST) $(WORKERS) --quick
 
 test-peers: $(VENV)/.symgrad-peers
 	$(PYTEST) $(WORKERS) -m peers $(COMPARING)

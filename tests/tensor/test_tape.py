@@ -86,6 +86,7 @@ def test_deep_chains_of_functions_and_of_gradients() -> None:
     in_a_small_stack(body)
 
 
+@pytest.mark.slow
 def test_memory_of_a_chain_is_linear_and_freed() -> None:
     x = sg.ones(1, requires_grad=True)
     chain(x, 10)
