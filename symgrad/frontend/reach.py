@@ -50,7 +50,7 @@ from symgrad.frontend.identities import ASKED, compared, parameters_of
 from symgrad.frontend.optimised import asks_optimisation
 from symgrad.frontend.replaced import references
 from symgrad.frontend.sizes import FRAMES
-from symgrad.frontend.surroundings import ABOUT_THE_TRACE
+from symgrad.frontend.surroundings import ABOUT_THE_TRACE, Read
 from symgrad.frontend.surroundings import read as surroundings
 from symgrad.frontend.tensor import SymbolicTensor, loaded_tensors
 from symgrad.frontend.unknown import raw_items
@@ -374,6 +374,25 @@ def _attribute_writer(owner: Any) -> Callable[[Any, Any], None]:
     return write
 
 
+def _set_by_others(space: Mapping[str, Any], chain: tuple[str, ...]) -> Read | None:
+    """A plain attribute of a class that a function of the same module sets between calls."""
+    owner = space.get(chain[0])
+    if len(chain) != 2 or not isinstance(owner, type) or owner.__module__ != space.get("__name__"):
+        return None
+    value = vars(owner).get(chain[1], ABSENT)
+    if type(value) not in (bool, int, float, str):
+        return None
+    others = (
+        one for thing in space.values()
+        for one in (vars(thing).values() if isinstance(thing, type) else (thing,))
+        if thing is not owner and isinstance(one, FunctionType)
+    )  # fmt: skip
+    found = (code_names(one.__code__) for one in others)
+    if any(chain[:1] in one.written and chain[1] in one.stored for one in found):
+        return Read(f"{'.'.join(chain)} is {value!r}, as when it was judged", True)
+    return None
+
+
 @dataclass(eq=False)
 class Reach:
     """What can be reached.
@@ -600,7 +619,7 @@ class Reach:
             said = f"{name} is used, which tells of the trace"
             self.asked.append(Asked(said, found.lines.get(name)))
         for chain, where in found.chains.items():
-            read = surroundings(space, chain)
+            read = surroundings(space, chain) or _set_by_others(space, chain)
             if read is not None:
                 (self.told if read.known else self.asked).append(Asked(read.text, where))
         for module in sorted(found.imports & sys.modules.keys()):
