@@ -11,7 +11,6 @@ import sys
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import islice
 from types import CodeType
 from typing import Any
 
@@ -79,13 +78,31 @@ def _width(letter: str) -> int:
 
 def _columns(code: CodeType, instruction: int, line: int) -> tuple[int, int] | None:
     """The columns of an instruction; to the end of the line where its expression ends below."""
-    if instruction < 0 or sys.version_info < (3, 11):
+    known, at = _positions(code), instruction // 2
+    if not 0 <= at < len(known):
         return None
-    at = islice(code.co_positions(), instruction // 2, None)
-    first, last, begin, end = next(at, (None, None, None, None))
+    first, last, begin, end = known[at]
     if first != line or begin is None or end is None:
         return None
     return begin, end if last == line else sys.maxsize
+
+
+_Position = tuple["int | None", "int | None", "int | None", "int | None"]
+_read: dict[int, tuple[CodeType, list[_Position]]] = {}
+"""The positions of code that was asked for lately, by its id, which the code here keeps."""
+_MOST_READ = 512
+
+
+def _positions(code: CodeType) -> list[_Position]:
+    """Where each instruction of the code stands; nothing where Python does not say."""
+    if sys.version_info < (3, 11):
+        return []
+    known = _read.get(id(code))
+    if known is None:
+        if len(_read) >= _MOST_READ:
+            _read.clear()
+        known = _read[id(code)] = code, list(code.co_positions())
+    return known[1]
 
 
 def counted(number: int, noun: str) -> str:

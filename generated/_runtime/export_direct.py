@@ -1,6 +1,6 @@
-"""Calls of kernels with plain tensors, around torch's dispatcher.
+"""Calls of kernels with plain tensors, around torch's dispatcher or from its first rule.
 
-In: the tensors of one call.  Out: new tensors, or None for a call that the dispatcher has to make.
+In: the tensors of one call.  Out: new tensors, or None for a call that this cannot make.
 
 What the kernel is given for tensors of known shapes, dtypes and layouts is worked out once, and
 found again: a call looks at its tensors, takes their addresses, and makes its results.  No array is
@@ -9,7 +9,7 @@ made and nothing is copied but inputs whose strides the kernels do not take.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -165,7 +165,7 @@ class Plan:
     """What calls with tensors of the same shapes, dtypes and layouts have in common.
 
     ``saved``: where each array that backward needs comes from; ``silent``: the outputs without a
-    gradient; ``backwards``: by mask and by what the saved tensors and the cotangents look like.
+    gradient.
     """
 
     entry: Entry
@@ -175,7 +175,6 @@ class Plan:
     forward: Ready
     saved: list[tuple[str, int]]
     silent: list[int]
-    backwards: dict[Any, tuple[Any, ...] | None]
 
 
 class Direct:
@@ -192,22 +191,16 @@ class Direct:
         asks = any(one.condition for one in values) or any(case.where for case in cases)
         self.able = not asks and all(_is_compiled(entry) for entry in self.table.entries)
         self.plans: dict[Any, Plan] = {}
+        # What computes the gradients that a mask marks, for tensors of one look; None: nothing.
+        self.backwards: dict[Any, Ready | None] = {}
         self.node = _node(self)
 
     def __call__(self, args: tuple[Any, ...]) -> Any:
         """The outputs; None where the dispatcher has to make the call."""
-        if not self.able or not usual():
+        if not usual():
             return None
-        tensors: Any = args
-        numbers: Any = ()
-        if not self.kernels.only_tensors:
-            tensors, numbers = self.kernels.split(args)
-            for value, kind in zip(numbers, self.kinds, strict=True):
-                if type(value) is not kind or (kind is int and not -(1 << 63) <= value < 1 << 63):
-                    return None
         try:
-            key = _looked_at(tensors)
-            plan = self.plans.get(key) or self._plan(key, tensors, numbers)
+            plan, tensors, numbers = self._planned(args)
             if plan is None:
                 return None
             if torch.is_grad_enabled():
@@ -220,6 +213,40 @@ class Direct:
         if found is None:
             return None
         return found[0] if self.outputs == 1 else tuple(found)
+
+    def kept(self, args: tuple[Any, ...]) -> Any:
+        """The outputs and what the forward kernel keeps, where nothing is recorded.
+
+        None where the dispatcher has to make the call.
+        """
+        if not usual():
+            return None
+        try:
+            plan, tensors, numbers = self._planned(args)
+            recorded = torch.is_grad_enabled() and any(one.requires_grad for one in tensors)
+            if plan is None or recorded:
+                return None
+            found = plan.forward.run(tensors, numbers)
+        except RuntimeError:
+            return None
+        if found is None:
+            return None
+        found += [torch.empty(0)] * (self.outputs + self.table.extra - len(found))
+        return found[0] if len(found) == 1 else tuple(found)
+
+    def _planned(self, args: tuple[Any, ...]) -> tuple[Plan | None, Sequence[Any], Sequence[Any]]:
+        """The plan of a call, its tensors, and its numbers; no plan where nothing serves them."""
+        if not self.able:
+            return None, (), ()
+        tensors: Sequence[Any] = args
+        numbers: Sequence[Any] = ()
+        if not self.kernels.only_tensors:
+            tensors, numbers = self.kernels.split(args)
+            for value, kind in zip(numbers, self.kinds, strict=True):
+                if type(value) is not kind or (kind is int and not -(1 << 63) <= value < 1 << 63):
+                    return None, (), ()
+        key = _looked_at(tensors)
+        return self.plans.get(key) or self._plan(key, tensors, numbers), tensors, numbers
 
     def _plan(self, key: Any, tensors: Sequence[Any], numbers: Sequence[Any]) -> Plan | None:
         """The plan for these tensors, kept; None where no kernel serves them."""
@@ -242,7 +269,7 @@ class Direct:
             entry, sizes, [x for one in shapes for x in (len(one), *one)],
             Ready(entry, case.inference, sizes, sources, tensors, outputs),
             Ready(entry, case.forward, sizes, sources, tensors, every),
-            _saved(case), [p for p, one in enumerate(outputs) if not one[1].is_floating_point], {},
+            _saved(case), [p for p, one in enumerate(outputs) if not one[1].is_floating_point],
         )  # fmt: skip
         return plan
 
@@ -254,51 +281,57 @@ class Direct:
     def backward(self, ctx: Any, cotangents: Sequence[Any]) -> list[Any] | None:
         """The gradients that are needed; None where the dispatcher has to compute them."""
         plan: Plan = ctx.symgrad_plan
-        if torch.is_grad_enabled() or not usual():
+        if torch.is_grad_enabled():
             return None
+        asked = ctx.needs_input_grad[2:]
+        mask = tuple(
+            needed and possible
+            for needed, possible in zip(asked, self.table.differentiable, strict=True)
+        )
         tensors = [*ctx.saved_tensors[: len(plan.saved)], *cotangents]
-        key = (ctx.needs_input_grad, _looked_at(tensors))
-        if key[1] is None:
-            return None
-        found: Any = plan.backwards.get(key, plan)
-        if found is plan:
-            found = self._backward_plan(plan, key, tensors)
-        if found is None:
-            return None
-        ready, places, count = found
-        results = ready.run(tensors, ctx.symgrad_numbers)
+        results = self.gradients(
+            plan.entry, lambda: plan.sizes, plan.shapes, mask, tensors, ctx.symgrad_numbers
+        )
         if results is None:
             return None
-        gradients = [None] * count
-        for place, one in zip(places, results, strict=True):
-            gradients[place] = one
-        return gradients
+        made = iter(results)
+        return [None, None, *(next(made) if needed else None for needed in mask)]
 
-    def _backward_plan(self, plan: Plan, key: Any, tensors: Sequence[Any]) -> Any:
-        """What computes these gradients, kept in the plan; None where the dispatcher has to."""
-        entry, sizes = plan.entry, plan.sizes
+    def gradients(
+        self, entry: Entry, sizes: Callable[[], Sizes], shapes: Sequence[int],
+        mask: tuple[bool, ...], tensors: Sequence[Any], numbers: Sequence[Any],
+    ) -> list[Any] | None:  # fmt: skip
+        """The gradients that ``mask`` marks, from what was kept and the cotangents.
+
+        ``shapes`` are those of the inputs, and ``sizes`` is asked for theirs at the first look.
+        """
+        if not self.able or not usual():
+            return None
+        key = (entry.position, tuple(shapes), mask, _looked_at(tensors))
+        if key[3] is None:
+            return None
+        ready: Any = self.backwards.get(key, self)
+        if ready is self:
+            if len(self.backwards) >= _MOST:
+                self.backwards.clear()
+            ready = self.backwards[key] = self._backward(entry, sizes(), mask, tensors)
+        return None if ready is None else ready.run(tensors, numbers)
+
+    def _backward(
+        self, entry: Entry, sizes: Sizes, mask: tuple[bool, ...], tensors: Sequence[Any]
+    ) -> Ready | None:
+        """What computes these gradients; None where no kernel alone does."""
         case = entry.case
         arrays = [one.array for one in case.residuals if one.source != "number"]
         expected = [_result(one, sizes) for one in (*arrays, *case.outputs)]
-        alike = [(tuple(one.shape), one.dtype) for one in tensors] == expected
-        mask = [
-            bool(asked) and possible
-            for asked, possible in zip(key[0][2:], self.table.differentiable, strict=True)
-        ]
         kernel = case.backward_for(mask) if any(mask) else None
-        found = None
-        if alike and kernel is not None and not kernel.zeros and list(kernel.mask) == mask:
-            results = [
-                _result(one, sizes) for one, has in zip(case.inputs, mask, strict=True) if has
-            ]
-            sources = self._backward_sources(case, kernel, len(arrays))
-            ready = Ready(entry, kernel.kernel, sizes, sources, tensors, results)
-            places = [2 + place for place, has in enumerate(mask) if has]
-            found = (ready, places, len(key[0]))
-        if len(plan.backwards) >= _MOST:
-            plan.backwards.clear()
-        plan.backwards[key] = found
-        return found
+        if kernel is None or kernel.zeros or tuple(kernel.mask) != mask:
+            return None
+        if [(tuple(one.shape), one.dtype) for one in tensors] != expected:
+            return None
+        results = [_result(one, sizes) for one, has in zip(case.inputs, mask, strict=True) if has]
+        sources = self._backward_sources(case, kernel, len(arrays))
+        return Ready(entry, kernel.kernel, sizes, sources, tensors, results)
 
     def _backward_sources(self, case: Case, kernel: Backward, saved: int) -> list[int]:
         """Where the inputs of a backward kernel stand among tensors, or among the numbers."""

@@ -241,41 +241,58 @@ class _Kernels:
         return self.inference_op
 
     def _differentiable(self) -> None:
-        """Gradients of the first two; those of the third are an error that says so."""
-        below = torch._C._after_autograd_keyset
-        recorded, again = _recorded(self), _again(self)
+        """Gradients of the first two; those of the third are an error that says so.
 
-        def rule(op: Any, shown: int) -> Any:
-            def autograd(keys: Any, *args: Any) -> Any:
-                if forward_ad._current_level >= 0:
-                    self.without_tangents(args)
-                if torch.is_grad_enabled() and torch._C._any_requires_grad(*args):
-                    found = _one_level(recorded, keys & below, *args)
-                    if type(found) is not tuple or len(found) == shown:
-                        return found
-                    return found[:shown] if shown > 1 else found[0]
-                with torch._C._AutoDispatchBelowAutograd():
-                    return op.redispatch(keys & below, *args)
+        A call with plain tensors ends at its rule: nothing below would look at it.
+        """
+        outputs = self.table.outputs
+        for op, kernel in (
+            (self.inference_op, self._rule(self.inference_op, self.direct, outputs)),
+            (
+                self.forward_op,
+                self._rule(self.forward_op, self.direct.kept, outputs + self.table.extra),
+            ),
+            (self.backward_op, self._rule_of_backward()),
+        ):
+            self.library.impl(op, kernel, "Autograd", with_keyset=True)
 
-            return autograd
+    def _rule(self, op: Any, direct: Callable[..., Any], shown: int) -> Callable[..., Any]:
+        below, recorded = torch._C._after_autograd_keyset, _recorded(self)
 
-        def backward_of_backward(keys: Any, *args: Any) -> Any:
+        def autograd(keys: Any, *args: Any) -> Any:
+            found = direct(args)
+            if found is not None:
+                return found
+            if forward_ad._current_level >= 0:
+                self.without_tangents(args)
+            if torch.is_grad_enabled() and torch._C._any_requires_grad(*args):
+                found = _one_level(recorded, keys & below, *args)
+                if type(found) is not tuple or len(found) == shown:
+                    return found
+                return found[:shown] if shown > 1 else found[0]
+            with torch._C._AutoDispatchBelowAutograd():
+                return op.redispatch(keys & below, *args)
+
+        return autograd
+
+    def _rule_of_backward(self) -> Callable[..., Any]:
+        below, again = torch._C._after_autograd_keyset, _again(self)
+
+        def autograd(keys: Any, *args: Any) -> Any:
             entry, kept, cotangents, *plain = args
+            recorded = torch.is_grad_enabled() and torch._C._any_requires_grad(*kept, *cotangents)
+            found = None if recorded else self._direct_backward(*args)
+            if found is not None:
+                return found
             if forward_ad._current_level >= 0:
                 self.without_tangents((*kept, *cotangents))
-            if torch.is_grad_enabled() and torch._C._any_requires_grad(*kept, *cotangents):
+            if recorded:
                 flat = (entry, len(kept), *plain, *kept, *cotangents)
                 return list(_one_level(again, keys & below, *flat))
             with torch._C._AutoDispatchBelowAutograd():
                 return self.backward_op.redispatch(keys & below, *args)
 
-        outputs = self.table.outputs
-        for op, kernel in (
-            (self.inference_op, rule(self.inference_op, outputs)),
-            (self.forward_op, rule(self.forward_op, outputs + self.table.extra)),
-            (self.backward_op, backward_of_backward),
-        ):
-            self.library.impl(op, kernel, "Autograd", with_keyset=True)
+        return autograd
 
     def _autocast(self) -> None:
         """Under autocast, floating inputs are cast to the only dtype that the kernels take."""
@@ -346,14 +363,29 @@ class _Kernels:
         entry = self.table.entries[position]
         arrays = [_array(one) for one in kept]
         given = [None if one is None else _array(one) for one in cotangents]
-        values = (iter(reals), iter(integers))
-        numbers = {
-            one.name: next(values[one.number == "int64"]) for one in self.table.numbers
-        }  # fmt: skip
+        names = (one.name for one in self.table.numbers)
+        numbers = dict(zip(names, self._numbers(reals, integers), strict=True))
         sizes = self._sizes(entry, shapes)
         residuals = entry.pack(arrays, [sizes[name] for name in entry.case.sizes], numbers)
         found = entry.runner.backward(residuals, *given, needs_input_grad=tuple(mask))
         return [torch.from_numpy(one) for one in found if one is not None]
+
+    def _direct_backward(
+        self, position: int, kept: Sequence[Any], cotangents: Sequence[Any],
+        shapes: Sequence[int], reals: Sequence[float], integers: Sequence[int],
+        mask: Sequence[bool],
+    ) -> list[Any] | None:  # fmt: skip
+        """The same by the addresses of the tensors; None where these are not enough."""
+        entry = self.table.entries[position]
+        return self.direct.gradients(
+            entry, lambda: self._sizes(entry, shapes), shapes, tuple(mask), [*kept, *cotangents],
+            self._numbers(reals, integers),
+        )  # fmt: skip
+
+    def _numbers(self, reals: Sequence[float], integers: Sequence[int]) -> list[Any]:
+        """The plain numbers in the order of the kernels."""
+        values = (iter(reals), iter(integers))
+        return [next(values[one.number == "int64"]) for one in self.table.numbers]
 
     def _sizes(self, entry: Entry, shapes: Sequence[Any]) -> dict[str, Any]:
         served = bound_sizes(entry, shapes)
