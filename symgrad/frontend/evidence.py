@@ -708,6 +708,18 @@ class _Seen:
                 self.ranks |= _under_windows(node) | _under_letters(node)
                 self.ranks |= {name: 1 for name, role in _normalized(node).items()
                                if role not in ("input", "grad_out")}  # fmt: skip
+        self._take_rows(tree)
+
+    def _take_rows(self, tree: ast.Module) -> None:
+        """What has rows that are indices is one: ``for x, y in zip(xs, ys): table[y] += x``."""
+        loops = [
+            loop for node in ast.walk(tree)
+            for loop in ([node] if isinstance(node, ast.For) else getattr(node, "generators", []))
+        ]  # fmt: skip
+        self.indices |= {
+            _text(value) for loop in loops
+            for target, value in _in_turn(loop.target, loop.iter) if _text(target) in self.indices
+        }  # fmt: skip
 
     def _keep(self, node: ast.Assign, arguments: set[str]) -> None:
         target, value = node.targets[0], node.value

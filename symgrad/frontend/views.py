@@ -241,6 +241,35 @@ class Diagonal:
 
 
 @dataclass(frozen=True)
+class Places:
+    """What some axes hold at one place each, which nodes without axes are."""
+
+    axes: tuple[int, ...]
+    places: tuple[Node, ...]
+
+    def read(self, session: Session, whole: Node) -> Node:
+        """The part that the view shows."""
+        rest = (axis for axis in range(whole.rank) if axis not in self.axes)
+        return session.apply("index", permute(session, whole, (*self.axes, *rest)), *self.places)
+
+    def write(self, session: Session, whole: Node, part: Node) -> Node:
+        """The whole with that part replaced."""
+        hit = None
+        for axis, place in zip(self.axes, self.places, strict=True):
+            wide = session.expand(session.cast(place, int64), whole.shape)
+            own = session.apply("eq", iota_along(session, whole.shape, axis), wide)
+            hit = own if hit is None else session.apply("logical_and", hit, own)
+        assert hit is not None
+        ones = (Dim.of(1) if axis in self.axes else size for axis, size in enumerate(whole.shape))
+        spread = session.expand(session.reshape(part, tuple(ones)), whole.shape)
+        return session.apply("where", hit, spread, whole)
+
+    def strides(self, shape: Shape, strides: Shape) -> Shape | None:
+        """The strides of the view."""
+        return tuple(one for axis, one in enumerate(strides) if axis not in self.axes)
+
+
+@dataclass(frozen=True)
 class Packed:
     """The ``count`` elements that a mask of the axes from ``start`` on selects, along one axis."""
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from symgrad.errors import ControlFlowError, DTypeError, ShapeError, SymgradError, TraceError
+from symgrad.errors import (
+    ControlFlowError,
+    DTypeError,
+    ShapeError,
+    SymgradError,
+    TraceError,
+    is_limit,
+)
 from symgrad.frontend.choices import FAILS_ELSEWHERE
 from symgrad.frontend.lift import IndexKindError
 from symgrad.ir.function import FunctionGraphs, SizeCondition
@@ -16,6 +23,8 @@ from symgrad.passes.rules import number
 from symgrad.shapes.sizes import rank_fits
 
 FAILING_PRICE = 100
+LIMIT_PRICE = 80
+"""Of a backward that is not traced: that says less against the shapes than what it raises."""
 RAISING_PRICE = 10
 """Of a backward that raises, beside one whose gradients do not fit: it makes none."""
 MISTAKE_PRICE = 1
@@ -84,7 +93,8 @@ def price_of_failing(graphs: FunctionGraphs) -> int:
         and not (isinstance(case.problem, ShapeError) and case.problem.gradient)
         for case in graphs.cases
     )
-    price = MISTAKE_PRICE if rank_fits(problem) else FAILING_PRICE
+    untraced = any(case.problem is not None and is_limit(case.problem) for case in graphs.cases)
+    price = MISTAKE_PRICE if rank_fits(problem) else LIMIT_PRICE if untraced else FAILING_PRICE
     return price + RAISING_PRICE * raised
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from symgrad.errors import DTypeError, ShapeError, UnsupportedOpError, counted
 from symgrad.frontend.caller import here
+from symgrad.frontend.constants import known_number
 from symgrad.frontend.dtypes import check_fits
 from symgrad.frontend.functions import scattering
 from symgrad.frontend.functions.comparisons import check_mask
@@ -47,11 +48,12 @@ from symgrad.frontend.tensor import (
     SelectedShapeError,
     SelectedTensor,
     SymbolicTensor,
+    TensorNumber,
     fresh,
     own_names,
     packed,
 )
-from symgrad.frontend.views import Reshape, Slice, Step, permute
+from symgrad.frontend.views import Places, Reshape, Slice, Step, permute
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import bool_, int64, uint8
 from symgrad.ir.graph import Node
@@ -79,6 +81,10 @@ def getitem(self: Tensor, key: Any) -> Tensor:
         return selected(chosen)
     if not chosen.places:
         return chosen.view
+    if not chosen.places[0].rank:  # torch takes a tensor without axes for a number: it is a view
+        shown = share(chosen.view, Places(chosen.axes, chosen.places))
+        _ = shown.node  # which demands that the places are there
+        return shown
     session, node = current(), chosen.view.node
     front = permute(session, node, _axes_first(chosen.axes, node.rank))
     found = session.apply("index", front, *chosen.places)
@@ -92,10 +98,24 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     chosen = resolve(self, key)
     if chosen.mask is not None:
         _set_masked(chosen, value)
+    elif chosen.places and not chosen.places[0].rank:
+        shown = share(chosen.view, Places(chosen.axes, chosen.places))
+        if not _is_same_view(shown, value):  # x[i] += 1 has written it already
+            shown.write(as_node(value, shown.dtype), convert=True, trim=True)
     elif chosen.places:
         _set_places(chosen, value)
     else:
         chosen.view.write(as_node(value, chosen.view.dtype), convert=True, trim=True)
+
+
+def _is_same_view(one: Tensor, other: Any) -> bool:
+    """Do both show the same elements of the same memory?"""
+    return (
+        isinstance(other, Tensor)
+        and other.storage is one.storage
+        and other.steps == one.steps
+        and other.dtype == one.dtype
+    )
 
 
 setattr(SymbolicTensor, "__getitem__", selecting("__getitem__", getitem))  # noqa: B010
@@ -124,7 +144,7 @@ def masked_select(input: Any, mask: Tensor) -> Tensor:
 def resolve(tensor: Tensor, key: Any) -> Chosen:
     """Apply slices, ints and None as views; say which axes tensors index."""
     items = as_masks(list(key) if isinstance(key, tuple) else [key])
-    items = _with_ellipsis(tensor, items)
+    items = _with_ellipsis(tensor, [*map(_as_place, items)])
     view, axis = tensor, 0
     axes: list[int] = []
     places: list[Any] = []
@@ -164,6 +184,15 @@ def resolve(tensor: Tensor, key: Any) -> Chosen:
     shape = broadcast_shapes(*(node.shape for node in places)) if places else ()
     session = current()
     return Chosen(view, tuple(axes), tuple(session.expand(node, shape) for node in places), mask)
+
+
+def _as_place(item: Any) -> Any:
+    """The tensor that a whole number was read from, ``index[i].item()``: it is a place as well."""
+    if not isinstance(item, TensorNumber) or not item.is_whole:
+        return item
+    node = item.node(int64)
+    known = known_number(node)
+    return fresh(node) if known is None else known
 
 
 def _with_ellipsis(tensor: Tensor, items: list[Any]) -> list[Any]:

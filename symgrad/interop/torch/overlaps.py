@@ -19,7 +19,7 @@ from symgrad.frontend.questions import questions
 from symgrad.frontend.session import current
 from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor
-from symgrad.frontend.views import Diagonal, Expand, Permute, Reshape, Slice, Windows
+from symgrad.frontend.views import Diagonal, Expand, Permute, Places, Reshape, Slice, Windows
 from symgrad.interop.torch.constants import leaves
 from symgrad.ir.registry import registered
 from symgrad.ops.record import get
@@ -33,7 +33,7 @@ _ITEMS = ("__setitem__", "setitem")
 _WRITES = _OPERATORS | {*_ITEMS, "__delitem__", "__set__", "__delete__"}
 _OF_SHAPES = frozenset(("resize_as_", "set_", "requires_grad_"))
 _OF_TWO = {"min": "minimum", "max": "maximum"}
-_MOVES = (Diagonal, Expand, Permute, Reshape, Slice, Windows)
+_MOVES = (Diagonal, Expand, Permute, Reshape, Places, Slice, Windows)
 _OVERLAP = "what is written is read at other places by the same operation, in an order of torch's"
 
 
@@ -56,9 +56,17 @@ def check_written(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> 
         return
     if name in _ITEMS:
         key = operands.pop(0)
-        plain = not any(isinstance(one, SymbolicTensor) for one in leaves(key))
+        plain = all(map(_is_number, leaves(key)))
         target = getitem(target, key) if plain else target
     check(name, target, operands)
+
+
+def _is_number(item: Any) -> bool:
+    """Is it no tensor, or one that stands for a number in brackets?"""
+    if not isinstance(item, SymbolicTensor):
+        return True
+    selected = isinstance(item, SelectedTensor)
+    return not selected and item.dtype.is_integer and not item.node.rank
 
 
 def check(name: str, target: Any, operands: Iterable[Any]) -> None:
@@ -91,7 +99,8 @@ def _in_step(name: str, target: SymbolicTensor, operand: SymbolicTensor) -> bool
     if _moves(target) == _moves(operand):
         return True
     rigid = not any(
-        isinstance(step, (Slice, Diagonal, Windows)) for step in (*_moves(target), *_moves(operand))
+        isinstance(step, (Slice, Diagonal, Places, Windows))
+        for step in (*_moves(target), *_moves(operand))
     )
     same = target.node.shape == operand.node.shape
     return rigid and same and target.strides == operand.strides
