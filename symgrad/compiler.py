@@ -923,6 +923,8 @@ def _requested(
     Raises SpecError where a plain argument has no value: none is chosen for a kernel.
     """
     request = asked_for(function, declared, specs, static, assume)
+    if request.guess is not None and request.guess.as_tensors is not None:
+        request = request.guess.as_tensors
     if request.guess is not None:
         if names := request.guess.values:
             raise _no_value(request, names)

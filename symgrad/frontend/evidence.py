@@ -404,6 +404,18 @@ def labels(function: AnyFunction) -> set[str]:
     return found
 
 
+_OF_TYPES = ("isinstance", "hasattr", "getattr", "type", "is_tensor", "callable")
+
+
+def asks_types(function: AnyFunction) -> bool:
+    """May the code of a class ask what an argument is: by ``isinstance``, ``hasattr``, ``try``?"""
+    return any(
+        isinstance(node, (ast.Try, ast.Match))
+        or (isinstance(node, ast.Call) and _called(node) in _OF_TYPES)
+        for node in ast.walk(syntax_of(function))
+    )
+
+
 def counts_axes(function: AnyFunction) -> bool:
     """Does forward count axes from the first, and none from the last?
 

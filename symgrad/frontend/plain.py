@@ -53,7 +53,10 @@ def stated_numbers(request: Request) -> dict[str, int | float]:
 
 
 def defaults(request: Request) -> dict[str, Any]:
-    """The plain arguments of forward that nobody stated, and their defaults."""
+    """The plain arguments of forward that nobody stated, and their defaults.
+
+    So are those without a default for which a number was chosen.
+    """
     known = {one.name: one for one in request.arguments}
     found = {}
     sizes = {*request.sizes, *request.batches.values()}
@@ -64,13 +67,15 @@ def defaults(request: Request) -> dict[str, Any]:
         argument = known.get(one.name)
         if one.name in sizes:
             continue  # a report could not tell the two apart
-        if one.kind not in kinds or one.default is one.empty:
+        if one.kind not in kinds or (one.default is one.empty and argument is None):
             continue
         if argument is not None and (argument.is_tensor or argument.given):
             continue
         if one.name in request.left_out:
             continue
-        found[one.name] = one.default
+        chosen = None if argument is None else argument.value
+        chosen = chosen.value if isinstance(chosen, Region) else chosen
+        found[one.name] = chosen if one.default is one.empty else one.default
     return found
 
 
@@ -126,7 +131,7 @@ def as_unstated(request: Request, names: Iterable[str], like: Request) -> Reques
     def changed(one: Request) -> Request:
         arguments = tuple(
             replace(argument, given=False, keyword=argument.keyword or argument.name not in known)
-            if argument.name in unstated else argument
+            if argument.name in unstated and not argument.is_tensor else argument
             for argument in one.arguments
         )  # fmt: skip
         return replace(one, arguments=arguments)

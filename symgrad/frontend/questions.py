@@ -484,6 +484,20 @@ class NeedsInputGrad(tuple[bool, ...]):
         return self
 
 
+_AS_A_TENSOR = " is passed as a tensor"
+
+
+def passed_as_a_tensor(names: Iterable[str]) -> str:
+    """What is printed where a program asks whether what stands for numbers is a tensor."""
+    return " and ".join(sorted(names)) + _AS_A_TENSOR
+
+
+def asked_for_tensors(assumed: Iterable[Asked]) -> frozenset[str]:
+    """The numbers of which it asks that."""
+    said = [one.what for one in assumed if one.what.endswith(_AS_A_TENSOR)]
+    return frozenset(name for text in said for name in text[: -len(_AS_A_TENSOR)].split(" and "))
+
+
 def questions() -> Questions | None:
     """The questions of the trace in progress, if it watches them."""
     session = active()

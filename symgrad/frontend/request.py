@@ -357,6 +357,7 @@ class Guess:
     about plain numbers, in the same way.
     ``unread``: which integers forward takes as a mask as well, where that is not traced; in words.
     ``passed``: the arguments with a default without which backward fails.
+    ``as_tensors``: the same with tensors for the numbers whose type the program may ask for.
     """
 
     text: str
@@ -383,6 +384,7 @@ class Guess:
     again: Callable[[AnyFunction, Mapping[str, Any], Sequence[Assumption]], Request] | None = None
     unread: Callable[[], str] | None = None
     passed: tuple[str, ...] = ()
+    as_tensors: Request | None = None
 
     @property
     def fitting(self) -> Request | None:

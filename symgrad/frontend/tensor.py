@@ -41,6 +41,7 @@ from symgrad.frontend.questions import (
     none_is,
     note_limit,
     observed,
+    passed_as_a_tensor,
     questions,
     text_asked,
 )
@@ -726,7 +727,7 @@ class SymbolicTensor(_Held):
         if known is not None and node is not None and not node.rank:
             names = {*input_names([node])}
             if names and names <= current().declared(PLAIN):
-                known.assume(f"{' and '.join(sorted(names))} is passed as a tensor", here())
+                known.assume(passed_as_a_tensor(names), here())
 
     if TYPE_CHECKING:  # attached by symgrad.frontend.functions
 

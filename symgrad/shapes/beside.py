@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from symgrad.budgets import TENSOR_TRIALS
+from symgrad.frontend.evidence import asks_types
 from symgrad.frontend.gradients import SurplusError
+from symgrad.frontend.questions import asked_for_tensors
 from symgrad.frontend.request import Request
 from symgrad.ir.dtype import bool_, int64
-from symgrad.shapes.candidates import Candidate, left_out
+from symgrad.shapes.candidates import A_NUMBER, Candidate, left_out
 from symgrad.shapes.fitting import with_integers
 from symgrad.shapes.found import request_of
 from symgrad.shapes.outcomes import inputs_read, problem_of
@@ -100,7 +102,7 @@ def as_integers(search: Search, found: Trial) -> Iterator[Request]:
     One integer or truth is no tensor where a plain value is taken: it is that value.
     """
     for position, (unknown, own) in enumerate(search.rows(found)):
-        for dtype in () if own.is_tensor else (int64, bool_):
+        for dtype in () if own.is_tensor or own is A_NUMBER else (int64, bool_):
             every = [put(found.chosen, position, one)
                      for one in unknown.candidates
                      if one.dtype == dtype and (one.rank or own.absent)]  # fmt: skip
@@ -129,3 +131,22 @@ def with_one_more(search: Search, found: Trial) -> Iterator[Request]:
         if returned:
             yield request_of(search, min(returned, key=lambda one: one.price))
     search.unknowns = kept
+
+
+def with_typed(search: Search, found: Trial) -> Trial | None:
+    """The same with numbers of Python's for those whose type the program may ask for.
+
+    None where there are none, or forward does not take them.
+    """
+    constant = {unknown.name for unknown, one in search.rows(found) if one.constant}
+    graphs, _ = search.trace(found) if constant else (None, None)
+    if graphs is None:
+        return None
+    asked = asked_for_tensors(one for case in graphs.cases for one in case.assumed)
+    names = frozenset(constant if asks_types(search.function) else constant & asked)
+    chosen = tuple(
+        A_NUMBER if unknown.name in names else one for unknown, one in search.rows(found)
+    )
+    other = attempt(search, chosen) if names else None
+    search.typed = NONE if other is None else names
+    return other

@@ -206,6 +206,8 @@ _NUMBER_SPEC = Candidate(5, spec=TensorSpec(()))
 """For what has a number for a default: that a gradient fits a number hides nothing."""
 CONSTANT = Candidate(0, rank=0, constant=True)
 """Any number."""
+A_NUMBER = Candidate(0, value=0.5)
+"""The same as a number of Python's."""
 _WHOLE = tuple(Candidate(price, value=value) for price, value in enumerate((-1, 1, 2, 0)))
 _REALS = (*_WHOLE[:-1], Candidate(3, value=0.5), replace(_WHOLE[-1], price=4))
 """For a number that may be a probability: within (0, 1), where forward refuses whole ones."""

@@ -67,7 +67,10 @@ def _resized(search: Search, trial: Trial, unknowns: list[Unknown]) -> Iterator[
 
 def guess_of(search: Search, trial: Trial) -> Guess:
     """What was inferred, in words, and what it depends on."""
-    values = tuple(unknown.name for unknown, one in search.rows(trial) if one.is_value)
+    values = tuple(
+        unknown.name for unknown, one in search.rows(trial)
+        if one.is_value and unknown.name not in search.typed
+    )  # fmt: skip
     sizes = tuple(_size(search, trial, *min(places)) for places in sorted(trial.tried, key=min))
     resized = partial(_resized, search, trial, search.unknowns) if sizes else None
     multiples = tuple(

@@ -24,7 +24,13 @@ from symgrad.frontend.opened import with_lists_opened
 from symgrad.frontend.plain import as_unstated
 from symgrad.frontend.request import Request, check_stated
 from symgrad.ir.assume import Assumption
-from symgrad.shapes.beside import as_integers, with_more_passed, with_one_more, with_tensors
+from symgrad.shapes.beside import (
+    as_integers,
+    with_more_passed,
+    with_one_more,
+    with_tensors,
+    with_typed,
+)
 from symgrad.shapes.by_running import run_shapes
 from symgrad.shapes.fitting import (
     as_returned,
@@ -98,11 +104,14 @@ def _best(search: Search) -> Request:
         found = as_read(search, as_labels(search, found))
     if not found.failing:
         found = with_tensors(search, found)
+    whole, found = found, with_typed(search, found) or found
     guess = with_presences(search, found)
     ranks = [] if search.ways else list(at_other_ranks(search, found))
     shapes = at_other_shapes(search, found, ranks)
     values = [] if found.failing else list(at_other_values(search, found, bool(guess.presences)))
     longer = [] if found.failing else [*as_integers(search, found), *with_one_more(search, found)]
+    as_tensors = None if found is whole else marked(search, whole, accident=True)
+    longer += [] if as_tensors is None else [as_tensors]
     others = [*values, *longer, *(marked(search, one, **said) for one, said in shapes)]
     others += values_together(search, [(found, {}), *shapes], ranks, bool(guess.presences))
     guess = replace(
@@ -110,6 +119,7 @@ def _best(search: Search) -> Request:
         wider=wider_shapes(search, found), sized=sized_shapes(search, found),
         counted=counts_axes(search.function), void=frozenset(search.void),
         unread=cache(partial(unread_masks, search, found)), passed=search.passed,
+        as_tensors=None if found is whole else request_of(search, whole),
     )  # fmt: skip
     return _with_options(search, found, replace(request_of(search, found), guess=guess))
 
@@ -126,4 +136,5 @@ def _with_options(search: Search, found: Trial, request: Request) -> Request:
         unknown.name for unknown, one in search.rows(found)
         if one.absent and not any(it.named for it in unknown.candidates)
     }  # fmt: skip
+    request = as_unstated(request, search.typed, request)
     return as_unstated(request, options - tensors, request)

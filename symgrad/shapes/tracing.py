@@ -35,7 +35,14 @@ from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Dim
 from symgrad.ir.function import FunctionGraphs
 from symgrad.plain_values import described
-from symgrad.shapes.candidates import Candidate, Unknown, unknowns, with_complex, with_settings
+from symgrad.shapes.candidates import (
+    A_NUMBER,
+    Candidate,
+    Unknown,
+    unknowns,
+    with_complex,
+    with_settings,
+)
 from symgrad.shapes.hopeless import Hopeless
 from symgrad.shapes.outcomes import asks_ways, problem_of, refusal_of, valued_of
 from symgrad.shapes.sizes import USUAL_NUMBERS, Specs, Step, following, letters, renamed
@@ -111,6 +118,8 @@ class Search:
         """What was traced already, or why it was not."""
         self.statistics = statistics(self.function)
         """Running statistics, of which no gradient is wanted."""
+        self.typed: frozenset[str] = NONE
+        """Numbers whose type the program may ask for, which are judged as such."""
         self.hopeless = Hopeless()
         self.beside: dict[tuple[Any, ...], tuple[list[Trial], bool]] = {}
         """What was traced at numbers that are no multiples."""
@@ -400,6 +409,8 @@ def _as_question(error: TruthError) -> ControlFlowError:
 
 
 def _described(name: str, one: Candidate, spec: TensorSpec | None) -> str:
+    if one is A_NUMBER:
+        return f"{name} (a number of Python's)"
     if one.constant:
         return f"{name} (any number, without a gradient)"
     return f"{name} = {described(one.value)}" if spec is None else spec.of(name)

@@ -51,7 +51,7 @@ def at_other_values(search: Search, found: Trial, optional: bool) -> Iterator[Re
     """
     for position, (unknown, own) in enumerate(search.rows(found)):
         left_out = own.absent and any(one.named for one in unknown.candidates)
-        if not (own.is_value or left_out):
+        if not (own.is_value or left_out) or unknown.name in search.typed:
             continue
         judged: list[Any] = [own.value]
         failing: Trial | None = None
