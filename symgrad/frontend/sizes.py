@@ -31,9 +31,10 @@ from symgrad.frontend.integers import (
     rounded,
     truncated,
 )
-from symgrad.frontend.questions import note_limit, observed, text_asked
+from symgrad.frontend.questions import note_limit, observed, questions, text_asked
 from symgrad.frontend.refusals import check, never_refused
 from symgrad.frontend.session import active, current
+from symgrad.frontend.spoken import only_said
 from symgrad.ir import dim as dims
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType, float64
@@ -183,9 +184,13 @@ class _Symbolic:
         raise self._no_number("float value (float(), math functions)")
 
     def __int__(self) -> int:
+        if _is_said():
+            return _ANY_SIZE
         raise self._no_number("int value")
 
     def __index__(self) -> int:
+        if _is_said():
+            return _ANY_SIZE
         raise self._no_number("int value (range(), list indices)")
 
     def __truediv__(self, other: Any) -> Any:
@@ -235,6 +240,15 @@ class _Symbolic:
     def exp(self) -> SymFloat:
         """The exponential."""
         return computed("exp", (self,))
+
+
+_ANY_SIZE = 1
+"""What a message shows in the place of a size: ``print("%d rows" % len(x))``."""
+
+
+def _is_said() -> bool:
+    """Does the program ask for a number that it only prints?"""
+    return questions() is not None and asker(3) is not None and only_said()
 
 
 class SymInt(_Symbolic):

@@ -6,6 +6,7 @@ import inspect
 import json
 import operator
 import re
+import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -419,3 +420,29 @@ class PassedOn(Function):
 
 def test_an_exchange_of_memory_that_nothing_reaches() -> None:
     assert sg.verify(PassedOn).verdict == "PROVED"
+
+
+class _Printing(Function):
+    factor = 2
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        print("%d rows" % x.shape[0])  # noqa: UP031
+        print("%d x %d" % (x.shape[0], len(x)))  # noqa: UP031
+        return x * 2
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        text = "%d" % len(g) if cls.factor == 0 else ""  # noqa: UP031
+        return g * (3 if text == "1" else 2)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="code has no columns")
+def test_a_size_that_is_only_printed_as_a_number_stays_a_size() -> None:
+    assert sg.verify(_Printing, "n m").verdict is sg.PROVED
+    assert "inferred x[n, m]" in shown(_Printing)
+
+
+def test_a_text_of_a_size_that_is_kept_is_no_message() -> None:
+    kept = type("Kept", (_Printing,), {"factor": 0})
+    assert sg.verify(kept, "n m", suggest=False).verdict is sg.UNDECIDED
