@@ -381,7 +381,7 @@ ATTEMPT_SECONDS, MOST_ATTEMPTS = 3.0, 1500
 """Of processor time, for shapes that are found by running the class; how many calls are made after
 the one that came farthest."""
 ATTEMPT_STEPS = 30_000
-"""Steps of Python's in one of these calls."""
+"""Steps of Python in one of these calls."""
 ATTEMPT_MEMORY, ATTEMPT_WAIT = 1 << 30, 60.0
 """Bytes that they may take beside what the process has; seconds that they are waited for."""
 SHAPE_STEPS = 16

@@ -238,7 +238,7 @@ def _traced(
 
 @contextmanager
 def _symbolic(request: Request, unchanged: State | None) -> Iterator[None]:
-    """A block in which functions of Python's take symbolic numbers.
+    """A block in which Python functions take symbolic numbers.
 
     ``unchanged``: the state of the Function, if it has not run since.
     """

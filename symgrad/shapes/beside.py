@@ -134,7 +134,7 @@ def with_one_more(search: Search, found: Trial) -> Iterator[Request]:
 
 
 def with_typed(search: Search, found: Trial) -> Trial | None:
-    """The same with numbers of Python's for those whose type the program may ask for.
+    """The same with Python numbers for those whose type the program may ask for.
 
     None where there are none, or forward does not take them.
     """

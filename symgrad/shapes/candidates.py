@@ -207,7 +207,7 @@ _NUMBER_SPEC = Candidate(5, spec=TensorSpec(()))
 CONSTANT = Candidate(0, rank=0, constant=True)
 """Any number."""
 A_NUMBER = Candidate(0, value=0.5)
-"""The same as a number of Python's."""
+"""The same as a Python number."""
 _WHOLE = tuple(Candidate(price, value=value) for price, value in enumerate((-1, 1, 2, 0)))
 _REALS = (*_WHOLE[:-1], Candidate(3, value=0.5), replace(_WHOLE[-1], price=4))
 """For a number that may be a probability: within (0, 1), where forward refuses whole ones."""

@@ -410,7 +410,7 @@ def _as_question(error: TruthError) -> ControlFlowError:
 
 def _described(name: str, one: Candidate, spec: TensorSpec | None) -> str:
     if one is A_NUMBER:
-        return f"{name} (a number of Python's)"
+        return f"{name} (a Python number)"
     if one.constant:
         return f"{name} (any number, without a gradient)"
     return f"{name} = {described(one.value)}" if spec is None else spec.of(name)

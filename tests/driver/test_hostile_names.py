@@ -181,7 +181,7 @@ def test_any_names_are_built_and_called(program: tuple[type[sg.Function], list[s
 
 @pytest.mark.parametrize("name", ["Err", "Random", "Math", 'a"b'])
 def test_a_kernel_is_not_taken_for_what_the_process_has_under_its_name(name: str) -> None:
-    """err() of libc ends the process, math.h is a header, _random a module of Python's."""
+    """err() of libc ends the process, math.h is a header, _random a Python module."""
     import random  # noqa: F401
 
     modules = dict(sys.modules)

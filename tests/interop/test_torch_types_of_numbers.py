@@ -1,4 +1,4 @@
-"""Numbers without a default whose type the program asks for are judged as numbers of Python's."""
+"""Numbers without a default whose type the program asks for are judged as Python numbers."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from symgrad.interop.jax.sizes import JaxDim, sizes
 
 
 class SizeNumber(DynamicJaxprTracer):  # type: ignore[misc]
-    """What JAX traces in the place of a float of Python's, or of what it makes of sizes."""
+    """What JAX traces in the place of a Python float, or of what it makes of sizes."""
 
     __slots__ = ()
 

@@ -29,7 +29,7 @@ class _TooLong(BaseException):
 
 
 class _Steps:
-    """Counts the steps of Python's that are made in the user's code, each once."""
+    """Counts the Python steps that are made in the user's code, each once."""
 
     def __init__(self) -> None:
         self.seen: set[tuple[Any, int]] = set()

@@ -255,7 +255,7 @@ class CodeWriter:
         return code.format(*operands, sg=module, **facts), ATOM
 
     def _is_plain(self, node: Node) -> bool:
-        """Is an operand a number of Python's that is expanded, or a named one that is?"""
+        """Is an operand a Python number that is expanded, or a named one that is?"""
         return bool(self._plain) and self._is_number(shed(node, self.names))
 
     def _as_tensors(self, node: Node, operands: Sequence[str]) -> list[str]:
@@ -378,7 +378,7 @@ class CodeWriter:
         return min(found, key=len) if len(wanted) > 1 and found else ""
 
     def _is_number(self, node: Node) -> bool:
-        """Is its code a number of Python's: computed from sizes and literals, and no tensor?"""
+        """Is its code a Python number: computed from sizes and literals, and no tensor?"""
         found = self._numbers.get(node)
         if found is None:
             code = get(node.op).code
@@ -555,7 +555,7 @@ _EXACT = 2.0**53
 _ACTIVATIONS = ("silu", "softplus", "log_sigmoid")
 """Ops that torch has in ``torch.nn.functional`` alone."""
 _OF_NUMBERS = ("constant", "size", "neg", "sqrt", "rsqrt", "cast")
-"""Ops that are written for numbers of Python's too, beside the operators."""
+"""Ops that are written for Python numbers too, beside the operators."""
 _HANDLERS: dict[str, Callable[[CodeWriter, Node], Text]] = {
     "neg": CodeWriter._negative, "logical_not": CodeWriter._not, "constant": CodeWriter._constant,
     "size": CodeWriter._size, "expand": CodeWriter._expand, "reshape": CodeWriter._reshape,
