@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from symgrad.budgets import TENSOR_TRIALS
 from symgrad.frontend.evidence import asks_types
+from symgrad.frontend.function import class_of
 from symgrad.frontend.gradients import SurplusError
 from symgrad.frontend.questions import asked_for_tensors
 from symgrad.frontend.request import Request
@@ -136,9 +137,13 @@ def with_one_more(search: Search, found: Trial) -> Iterator[Request]:
 def with_typed(search: Search, found: Trial) -> Trial | None:
     """The same with Python numbers for those whose type the program may ask for.
 
-    None where there are none, or forward does not take them.
+    None where there are none, or forward does not take them; and where the library says which
+    arguments are plain, so that they are numbers already.
     """
-    constant = {unknown.name for unknown, one in search.rows(found) if one.constant}
+    plain = class_of(search.function).symgrad_plain
+    constant = {
+        unknown.name for unknown, one in search.rows(found) if one.constant and plain is None
+    }  # fmt: skip
     graphs, _ = search.trace(found) if constant else (None, None)
     if graphs is None:
         return None
