@@ -7,7 +7,7 @@ of them that ``Dim`` is made of.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
@@ -32,6 +32,10 @@ _atoms: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
 @dataclass(frozen=True)
 class Atom(metaclass=_Once):
     """What a ``Dim`` is a polynomial over.  ``key`` orders atoms and never depends on identity."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Made anew of its parts: what was computed from them holds the atom itself."""
+        return type(self), tuple(getattr(self, one.name) for one in fields(self))
 
     @property
     def key(self) -> str:

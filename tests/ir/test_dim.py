@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -159,3 +160,15 @@ def test_remainders_and_quotients_by_one_number_are_joined() -> None:
     assert (m - m % 3).shortened == m // 3 * 3
     assert (m // 4 * 4 + m % 4).shortened == m
     assert (m % 2).shortened == m % 2
+
+
+def test_atoms_are_carried_elsewhere_whatever_was_asked_of_them() -> None:
+    n, m = Dim.size("n"), Dim.size("m")
+    element = Dim.of(Element("index", (Dim.of(Axis("i", n)),)))
+    for one in (n, Dim.of(Axis("i", n * m)), n // m, n % m, minimum(n, m), element + n // 2):
+        assert one.atoms
+        assert str(one)
+        again = pickle.loads(pickle.dumps(one))
+        assert again == one
+        assert hash(again) == hash(one)
+        assert again.atoms == one.atoms
