@@ -23,7 +23,7 @@ from symgrad.passes.rules import number
 from symgrad.shapes.sizes import rank_fits
 
 FAILING_PRICE = 100
-LIMIT_PRICE = 80
+LIMIT_PRICE = FAILING_PRICE - 1
 """Of a backward that is not traced: that says less against the shapes than what it raises."""
 RAISING_PRICE = 10
 """Of a backward that raises, beside one whose gradients do not fit: it makes none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from types import NoneType
+from types import ModuleType, NoneType
 from typing import Any
 
 from symgrad.budgets import SHAPE_STEPS, TRIAL_CASES
@@ -379,7 +379,8 @@ class Search:
             (name,), part = error.asked, error.what.partition(" with ")[2]
         if name:
             self.parts.setdefault(name, (part, error.location))
-        if not name and not isinstance(cause, (ImportError, NameError)):
+        lacks = isinstance(cause, (ImportError, NameError)) or isinstance(asked, ModuleType)
+        if not name and not lacks:
             self.ending = self.ending if refuses_sizes(error) else None
         elif self.ending is None or str(self.ending) != str(error):
             self.ending, self.same = error, 1

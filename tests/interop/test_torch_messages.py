@@ -351,6 +351,14 @@ def test_what_torch_has_removed_is_said_with_what_replaces_it(function: Any) -> 
     assert "did you mean" not in said
 
 
+def test_what_torch_has_removed_is_said_where_no_shapes_are_stated() -> None:
+    """After a few shapes: none helps."""
+    with pytest.raises(SymgradError) as raised:
+        sg.verify(_OfOldTorch)
+    assert "torch has removed potrf" in str(raised.value)
+    assert "--shapes" not in str(raised.value)
+
+
 def test_what_stands_in_the_place_of_removed_functions_exists() -> None:
     for name, path in REMOVED.items():
         assert not hasattr(torch, name)
