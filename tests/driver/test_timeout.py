@@ -179,13 +179,13 @@ def test_the_clock_is_looked_at_again_only_where_a_limit_may_be_reached(
 
     monkeypatch.setattr(time, "monotonic", lambda: wall[0])
     monkeypatch.setattr(time, "thread_time", clock)
-    other = {
+    others: dict[str, contextlib.AbstractContextManager[Any]] = {
         "none": contextlib.nullcontext(), "a part": deadline.part(0.75),
         "a limit": deadline.limited(6, clock),
         "a limit by another clock": deadline.limited(1, lambda: float(wall[0] >= 106)),
-    }[inner]  # fmt: skip
+    }  # fmt: skip
     ends = {"none": 8.0, "a part": 6.0, "a limit": 6.0, "a limit by another clock": 1e9}[inner]
-    with deadline.limited(8, clock), other:
+    with deadline.limited(8, clock), others[inner]:
         looks.clear()
         stopped = 0.0
         for _ in range(4000):  # the thread runs half of the time

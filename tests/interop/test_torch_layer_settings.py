@@ -161,7 +161,7 @@ def test_settings_are_first_what_torch_has_for_defaults() -> None:
 
 
 def test_a_list_is_as_long_as_the_weight_has_windows() -> None:
-    class Along(Convolution):
+    class Along(Function):
         @staticmethod
         def forward(ctx: Any, x: Any, w: Any, b: Any, st: Any, pa: Any) -> Any:
             _n, _c, _length = x.shape

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -241,7 +242,7 @@ def test_a_product_of_matrices_is_for_all_sizes() -> None:
 
 class Convolution(sg.Function):
     @staticmethod
-    def forward(ctx, x, weight):
+    def forward(ctx: Any, x: Any, weight: Any) -> Any:
         return sg.conv2d(x, weight)
 
 
