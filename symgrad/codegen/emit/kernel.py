@@ -123,9 +123,11 @@ def emit_kernel(
     shapes = {tensor: shape for tensor, (_, shape) in program.arrays.items()}
     rows = plan_rows(entries, shapes)
     interchanged = {loop: made for loop in rows if (made := interchange(scheduled, loop))}
-    ways = own_rows, along_lanes, across_lanes
-    found = ((loop, (way(scheduled, loop) for way in ways)) for loop in rows)
-    others = {loop: other for loop, made in found if (other := next(filter(None, made), None))}
+    others = {
+        loop: other for loop in rows
+        if (other := own_rows(scheduled, loop) or along_lanes(scheduled, loop)
+            or across_lanes(scheduled, loop))
+    }  # fmt: skip
     for one in others.values():
         rows.update(plan_rows(one.entries, shapes))
     storage = allocate(entries)

@@ -11,17 +11,17 @@ are better.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from symgrad.codegen.program.joined import products
-from symgrad.codegen.schedule.alternative import Alternative
-from symgrad.codegen.schedule.items import REDUCE, STORE, Item, Items
-from symgrad.codegen.schedule.loops import Loop, arrange
-from symgrad.codegen.schedule.scheduler import Schedule, guards_of
+from symgrad.codegen.schedule.alternative import Alternative, reordered
+from symgrad.codegen.schedule.items import REDUCE, STORE, Item
+from symgrad.codegen.schedule.lanes import LEAST_LANES
+from symgrad.codegen.schedule.loops import Loop
+from symgrad.codegen.schedule.scheduler import Schedule
 from symgrad.codegen.schedule.strips import VECTOR, is_shared, terms
 from symgrad.ir.dim import Axis, Dim
 from symgrad.ir.expr import Access
-
-_LEAST_LANES = 32  # bytes: half of a vector
 
 
 def across_lanes(schedule: Schedule, loop: Loop) -> Alternative | None:
@@ -49,7 +49,7 @@ def _axes(item: Item) -> Iterator[Axis]:
     for axis in item.outside:
         size = (axis.extent.constant or 0) * item.result.dtype.itemsize
         free = all(axis not in one.free for one in conditions)
-        if _LEAST_LANES <= size <= VECTOR and free and is_shared(item, axis, lane):
+        if LEAST_LANES <= size <= VECTOR and free and is_shared(item, axis, lane):
             yield axis
 
 
@@ -64,15 +64,7 @@ def _along(schedule: Schedule, loop: Loop, item: Item, axis: Axis) -> Alternativ
     turn = [*(one for one in item.outside if one != axis), lane, *item.reduced, axis]
     places = sorted(schedule.order[one] for one in turn)
     order = {**schedule.order, **dict(zip(turn, places, strict=True))}
-    items = Items(schedule.program, order, {*schedule.kept, *copied})
-    guards = guards_of(items)
-    if any(guards.guarded(read) for read in copied):
-        return None
-    wanted = {one.key: one for one in loop.items}
-    found = [one for one in items.found if one.key in wanted or one.value in copied]
-    stands_for = {wanted[one.key]: one for one in found if one.key in wanted}
-    if len(stands_for) != len(loop.items):
-        return None
     tile = VECTOR // item.result.dtype.itemsize
     short = ((lane.extent, Dim.of(tile + tile // 4)),)
-    return Alternative(arrange(found), stands_for, conditions=short)
+    found = reordered(schedule, loop, order, copied)
+    return None if found is None else replace(found, conditions=short)

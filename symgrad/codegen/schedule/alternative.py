@@ -7,13 +7,15 @@ Which of the two runs is tested when the kernel is called.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from symgrad.codegen.schedule.items import Item
-from symgrad.codegen.schedule.loops import Entry
+from symgrad.codegen.schedule.items import Item, Items
+from symgrad.codegen.schedule.loops import Entry, Loop, arrange
+from symgrad.codegen.schedule.scheduler import Schedule, guards_of
 from symgrad.codegen.schedule.storage import Storage, allocate
-from symgrad.ir.dim import Dim
+from symgrad.ir.dim import Axis, Dim
+from symgrad.ir.expr import Access
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,25 @@ class Alternative:
     items: Mapping[Item, Item]
     conditions: tuple[tuple[Dim, Dim], ...] = ()
     short: tuple[Dim, ...] = ()
+
+
+def reordered(
+    schedule: Schedule, loop: Loop, order: Mapping[Axis, int], copied: Collection[Access]
+) -> Alternative | None:
+    """The loop with its axes in another order, and these reads laid out first.
+
+    None where one of them is guarded, or some work of the loop has no counterpart.
+    """
+    items = Items(schedule.program, order, {*schedule.kept, *copied})
+    guards = guards_of(items)
+    if any(guards.guarded(read) for read in copied):
+        return None
+    wanted = {one.key: one for one in loop.items}
+    found = [one for one in items.found if one.key in wanted or one.value in copied]
+    stands_for = {wanted[one.key]: one for one in found if one.key in wanted}
+    if len(stands_for) != len(loop.items):
+        return None
+    return Alternative(arrange(found), stands_for)
 
 
 def alternative_storage(alternative: Alternative, whole: Storage) -> Storage:

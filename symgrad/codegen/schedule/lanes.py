@@ -10,16 +10,18 @@ enough for registers, this is better for long sums as well: they are not taken o
 
 from __future__ import annotations
 
-from symgrad.codegen.schedule.alternative import Alternative
+from dataclasses import replace
+
+from symgrad.codegen.schedule.alternative import Alternative, reordered
 from symgrad.codegen.schedule.interchange import SHORT_ROW
-from symgrad.codegen.schedule.items import KEEP, REDUCE, STORE, Item, Items
-from symgrad.codegen.schedule.loops import Loop, arrange
+from symgrad.codegen.schedule.items import KEEP, REDUCE, STORE, Item
+from symgrad.codegen.schedule.loops import Loop
 from symgrad.codegen.schedule.rows import evaluated
-from symgrad.codegen.schedule.scheduler import Schedule, guards_of
+from symgrad.codegen.schedule.scheduler import Schedule
 from symgrad.ir.dim import Axis, Dim
 from symgrad.ir.expr import Access
 
-_LEAST_LANES = 32  # bytes: half of a vector
+LEAST_LANES = 32  # bytes: half of a vector
 _VECTOR, _MOST_SUMS = 64, 24  # bytes; vectors that are accumulated side by side
 _MOST_COPIED = 1 << 22  # bytes that are transposed for a row
 
@@ -56,25 +58,19 @@ def _swapped(schedule: Schedule, loop: Loop, pair: tuple[Axis, ...]) -> Alternat
         return None  # windows: each element would be copied for each place
     order = dict(schedule.order)
     order[lane], order[reduced] = sorted((order[lane], order[reduced]), reverse=True)
-    items = Items(schedule.program, order, {*schedule.kept, *across})
-    guards = guards_of(items)
-    if any(guards.guarded(read) for read in across):
-        return None
-    wanted = {item.key: item for item in loop.items}
-    found = [one for one in items.found if one.key in wanted or one.value in across]
-    stands_for = {wanted[one.key]: one for one in found if one.key in wanted}
-    if len(stands_for) != len(loop.items):
+    found = reordered(schedule, loop, order, across)
+    if found is None:
         return None
     if most is None:
-        return Alternative(arrange(found), stands_for, short=(reduced.extent,))
-    return Alternative(arrange(found), stands_for, conditions=((reduced.extent, Dim.of(most)),))
+        return replace(found, short=(reduced.extent,))
+    return replace(found, conditions=((reduced.extent, Dim.of(most)),))
 
 
 def _longest(loop: Loop, pair: tuple[Axis, ...]) -> int | None:
     """The longest sums that are taken side by side; None where only short ones are."""
     lanes = pair[0].extent.constant
     sums = [item.result.dtype.itemsize for item in loop.items if _sums(item, pair)]
-    if lanes is None or not sums or lanes * min(sums) < _LEAST_LANES:
+    if lanes is None or not sums or lanes * min(sums) < LEAST_LANES:
         return None
     vectors = sum(-(-lanes * size // _VECTOR) for size in sums)
     return _MOST_COPIED // (lanes * max(sums)) if vectors <= _MOST_SUMS else None

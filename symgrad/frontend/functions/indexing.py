@@ -81,8 +81,7 @@ def getitem(self: Tensor, key: Any) -> Tensor:
         return selected(chosen)
     if not chosen.places:
         return chosen.view
-    if not chosen.places[0].rank:  # torch takes a tensor without axes for a number: it is a view
-        shown = share(chosen.view, Places(chosen.axes, chosen.places))
+    if (shown := _view_at(chosen)) is not None:
         _ = shown.node  # which demands that the places are there
         return shown
     session, node = current(), chosen.view.node
@@ -98,14 +97,20 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     chosen = resolve(self, key)
     if chosen.mask is not None:
         _set_masked(chosen, value)
-    elif chosen.places and not chosen.places[0].rank:
-        shown = share(chosen.view, Places(chosen.axes, chosen.places))
+    elif (shown := _view_at(chosen)) is not None:
         if not _is_same_view(shown, value):  # x[i] += 1 has written it already
             shown.write(as_node(value, shown.dtype), convert=True, trim=True)
     elif chosen.places:
         _set_places(chosen, value)
     else:
         chosen.view.write(as_node(value, chosen.view.dtype), convert=True, trim=True)
+
+
+def _view_at(chosen: Chosen) -> Tensor | None:
+    """The view that tensors without axes choose, which torch takes for numbers; None for others."""
+    if not chosen.places or chosen.places[0].rank:
+        return None
+    return share(chosen.view, Places(chosen.axes, chosen.places))
 
 
 def _is_same_view(one: Tensor, other: Any) -> bool:
